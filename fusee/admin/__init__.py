@@ -1,0 +1,1 @@
+"""What operators ask a running process, over a socket in its directory."""

@@ -1,0 +1,1 @@
+"""The engine as applications use it: Engine, Run."""

@@ -1,0 +1,1 @@
+"""Runs, gates, timers, signals. Pure: decides what happens, drives nothing."""

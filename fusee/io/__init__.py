@@ -1,0 +1,1 @@
+"""Files, threads, clocks: the lowest floor that touches the operating system."""

@@ -1,0 +1,1 @@
+"""Drivers that bind a replica to its log and its engine."""

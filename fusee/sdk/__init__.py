@@ -1,0 +1,1 @@
+"""What workflow authors use: decorators, context, operations, typed messages."""

@@ -1,0 +1,1 @@
+"""Viewstamped Replication. Pure: input and state go in, a Ready comes out."""

@@ -1,0 +1,1 @@
+"""Frames between processes. The replicas' frames arrive with replicated mode."""
