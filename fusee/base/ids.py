@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NewType
 
 OpNumber = NewType("OpNumber", int)
-"""Number of a batch in the log, dense from 1, across views and epochs; 0 is "before the first batch"."""
+"""Number of a batch in the log, dense from 1, across views and epochs; 0 is "before the first"."""
 
 View = NewType("View", int)
 """Numbered reign of one primary over the group; never reset, never reused."""
@@ -17,7 +17,7 @@ Epoch = NewType("Epoch", int)
 """Number of a configuration of the group, one more for every committed change of members."""
 
 Ticket = NewType("Ticket", int)
-"""Number of an atomic group of records, dense from 1 within one reign; 0 is "depends on nothing"."""
+"""Number of an atomic group of records, dense from 1 within a reign; 0 depends on nothing."""
 
 Reign = NewType("Reign", int)
 """The time this process leads one view; equal to that view's number."""
