@@ -44,8 +44,9 @@ class Codec:
         self.plan = plan
         self.where = where
         self.encode = _encoder(plan, where, limit)
-        self.decode = _decoder(annotation, plan, self.label, where)
-        self.roundtrip = _roundtripper(self, limit)
+        read = _reader(annotation, plan)
+        self.decode = _decoder(read, plan, self.label, where)
+        self.roundtrip = _roundtripper(read, plan, where, limit)
 
     def __repr__(self) -> str:
         return f"<Codec of {self.label} for {self.where}>"
@@ -111,47 +112,57 @@ def _encoder(plan: Plan, where: str, limit: int) -> Callable[[Any], bytes]:
     return encode
 
 
-def _decoder(
-    annotation: Any, plan: Plan, label: str, where: str
-) -> Callable[[bytes | memoryview], Any]:
+def _reader(annotation: Any, plan: Plan) -> Callable[[bytes | memoryview], Any]:
     decoder = schema.decoder_of(annotation, plan)
-    native = None if decoder is None else decoder.decode
-    has_tags = any(node.open for node in reachable(plan))
+    if decoder is None:
+        return lambda data: plan.lift(_read_plain(data))
+    native = decoder.decode
+    if not any(node.open for node in reachable(plan)):
+        return native
 
+    def read(data: bytes | memoryview) -> Any:
+        if MARK in bytes(data):
+            return plan.lift(_read_plain(data))
+        return native(data)
+
+    return read
+
+
+def _decoder(
+    read: Callable[[bytes | memoryview], Any], plan: Plan, label: str, where: str
+) -> Callable[[bytes | memoryview], Any]:
     def decode(data: bytes | memoryview) -> Any:
         """Return the value of a payload."""
         try:
-            if not data:
-                data = b"null"
-            if native is None or (has_tags and MARK in bytes(data)):
-                return plan.lift(_read_plain(data))
-            return native(data)
+            return read(data or b"null")
         except Exception as exc:
             raise _decode_error(exc, data, plan, label, where) from exc
 
     return decode
 
 
-def _roundtripper(codec: Codec, limit: int) -> Callable[[Any], tuple[bytes, Any]]:
-    plain, encode, decode, where = codec.plan.plain, codec.encode, codec.decode, codec.where
+def _roundtripper(
+    read: Callable[[bytes | memoryview], Any], plan: Plan, where: str, limit: int
+) -> Callable[[Any], tuple[bytes, Any]]:
+    plain, lower = plan.plain, plan.lower
 
     def roundtrip(value: Any) -> tuple[bytes, Any]:
         """Return the payload of `value` and what it decodes to."""
-        if type(value) in plain:
-            if value is None:
-                return b"", None
-            try:
-                data = write(value)
-            except Exception as exc:
-                raise encode_error(exc, where) from exc
-            if len(data) > limit:
-                raise too_large(len(data), limit, where)
-            return data, value
-        data = encode(value)
+        immutable = type(value) in plain
         try:
-            return data, decode(data)
-        except DecodeError as exc:
-            raise EncodeError(f"{where}: the value would not come back: {exc}") from exc
+            lowered = value if immutable else lower(value)
+            data = b"" if lowered is None else write(lowered)
+        except Exception as exc:
+            raise encode_error(exc, where) from exc
+        if len(data) > limit:
+            raise too_large(len(data), limit, where)
+        if immutable:
+            return data, value
+        try:
+            return data, read(data or b"null")
+        except Exception as exc:
+            error = _decode_error(exc, data, plan, plan.label, where)
+            raise EncodeError(f"the value would not come back: {error}") from exc
 
     return roundtrip
 
@@ -199,7 +210,7 @@ def _decode_error(
     elif isinstance(exc, msgspec.ValidationError):
         # msgspec names neither enum nor class; the slow way finds both, if it fails too.
         try:
-            plan.lift(_read_plain(data))
+            plan.lift(_read_plain(data or b"null"))
         except Unfit as unfit:
             text = str(unfit)
         except Exception:
