@@ -19,6 +19,7 @@ from typing import Annotated, Any, Final, ForwardRef, TypeVar, get_args, get_ori
 import msgspec
 
 _WRAPPERS = (Annotated, Final, typing.ClassVar, typing.Required, typing.NotRequired)
+_PARAMETERS = ("ParamSpec", "ParamSpecArgs", "ParamSpecKwargs", "TypeVarTuple")
 _NO_DEFAULT: Any = msgspec.NODEFAULT
 
 
@@ -38,6 +39,8 @@ def strip(annotation: Any) -> Any:
     while True:
         if get_origin(annotation) in _WRAPPERS:
             annotation = get_args(annotation)[0]
+        elif get_origin(annotation) is typing.Unpack:
+            return Any
         elif hasattr(annotation, "__supertype__"):
             annotation = annotation.__supertype__
         elif type(annotation).__name__ == "TypeAliasType":
@@ -45,6 +48,8 @@ def strip(annotation: Any) -> Any:
         elif type(get_origin(annotation)).__name__ == "TypeAliasType":
             alias = get_origin(annotation)
             annotation = alias.__value__[get_args(annotation)]
+        elif type(annotation).__name__ in _PARAMETERS:
+            return Any
         elif isinstance(annotation, TypeVar):
             annotation = annotation.__bound__ or Any
         else:

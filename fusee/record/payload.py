@@ -37,9 +37,10 @@ class Codec:
     errors of `encode`.
     """
 
-    __slots__ = ("decode", "encode", "label", "plan", "roundtrip", "where")
+    __slots__ = ("annotation", "decode", "encode", "label", "plan", "roundtrip", "where")
 
     def __init__(self, annotation: Any, plan: Plan, where: str, limit: int) -> None:
+        self.annotation = annotation
         self.label = label_of(annotation)
         self.plan = plan
         self.where = where

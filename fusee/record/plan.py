@@ -119,14 +119,24 @@ _FIXES: tuple[tuple[type | tuple[type, ...], str], ...] = (
 _LOCKS = ("_thread", "threading", "_multiprocessing", "multiprocessing.synchronize")
 
 
-def describe(value: Any) -> str:
-    """Return what a value is, with the fix where there is a usual one."""
+def usual_fix(value: Any) -> str | None:
+    """Return what a value is and what to do instead, for what is often returned by mistake."""
     for cls, text in _FIXES:
         if isinstance(value, cls):
             return text
     cls = type(value)
     if cls.__module__ in _LOCKS:
         return f"a {cls.__name__}, which only means something in this process; leave it out"
-    if cls.__module__ == "builtins":
-        return "None" if value is None else cls.__name__
-    return f"{cls.__module__}.{cls.__qualname__}"
+    return None
+
+
+def describe(value: Any) -> str:
+    """Return what a value is, with the fix where there is a usual one."""
+    cls = type(value)
+    name = cls.__qualname__ if cls.__module__ == "builtins" else class_name(cls).replace(":", ".")
+    return "None" if value is None else usual_fix(value) or name
+
+
+def class_name(cls: type) -> str:
+    """Return a class as "module:qualname"."""
+    return f"{cls.__module__}:{cls.__qualname__}"

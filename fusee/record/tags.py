@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from fusee.record.plan import SCALARS, Kind, Plan, Unfit, describe
+from fusee.record.plan import SCALARS, Kind, Plan, Unfit, class_name, describe, usual_fix
 from fusee.record.scalars import IP_CLASSES, NOT_FINITE, SCALAR_PLANS, write
 
 if TYPE_CHECKING:
@@ -49,11 +49,6 @@ _SCALAR_NAMES: dict[type, str] = {
 _ARRAY_NAMES: dict[type, str] = {tuple: "tuple", set: "set", frozenset: "frozenset"}
 
 _known: dict[str, Plan] = {}
-
-
-def class_name(cls: type) -> str:
-    """Return a class as "module:qualname"."""
-    return f"{cls.__module__}:{cls.__qualname__}"
 
 
 def know(cls: type, plan: Plan) -> None:
@@ -128,7 +123,13 @@ class AnyPlan(Plan):
         name = class_name(cls)
         plan = _known.get(name)
         if plan is None or not plan.accepts(value):
-            raise Unfit(f"{describe(value)} has no annotation to be read by; annotate the type")
+            fix = usual_fix(value)
+            raise Unfit(
+                f"it is {fix}"
+                if fix
+                else f"it is a {describe(value)}, which cannot be read back without an "
+                "annotation; annotate the return type, parameter or field"
+            )
         return {KEY: ("object", name, plan.lower(value))}
 
     def lift(self, raw: Any) -> Any:
