@@ -45,9 +45,7 @@ class ModelPlan(Plan):
         """The JSON names that must be there."""
         fields = self.cls.model_fields.items()
         return frozenset(
-            (f.alias or name) if self.by_alias else name
-            for name, f in fields
-            if f.is_required()
+            (f.alias or name) if self.by_alias else name for name, f in fields if f.is_required()
         )
 
     def accepts(self, value: Any) -> bool:

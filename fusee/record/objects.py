@@ -193,7 +193,9 @@ class TypedDictPlan(ObjectPlan):
                 raise Misfit(f"{self.label} lacks the required key {name!r}")
         if len(out) != len(value):  # pyright: ignore[reportUnknownArgumentType]
             extra = [key for key in value if key not in out]  # pyright: ignore[reportUnknownVariableType]
-            raise Misfit(f"{self.label} does not declare the key {extra[0]!r:.80}; it would be lost")
+            raise Misfit(
+                f"{self.label} does not declare the key {extra[0]!r:.80}; it would be lost"
+            )
         return out
 
     def _build(self, values: dict[str, Any]) -> Any:

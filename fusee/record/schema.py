@@ -96,9 +96,7 @@ def decoder_of(annotation: Any, plan: Plan) -> msgspec.json.Decoder[Any] | None:
     if isinstance(plan, ModelPlan):
         annotation = plan.cls
     try:
-        return msgspec.json.Decoder(
-            Any if plan is ANY else annotation, dec_hook=_read_custom
-        )
+        return msgspec.json.Decoder(Any if plan is ANY else annotation, dec_hook=_read_custom)
     except TypeError:
         return None
 
