@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from enum import IntEnum, StrEnum
 from hashlib import blake2b
+from itertools import pairwise
 from struct import Struct
 from typing import TYPE_CHECKING
 
@@ -179,7 +180,7 @@ def build_batch(
 def _join_sections(sections: Sequence[tuple[int, bytes]]) -> bytes:
     assert len(sections) <= SECTIONS_MAX
     shards = [shard for shard, _ in sections]
-    assert all(a < b for a, b in zip(shards, shards[1:], strict=False)), "shards not ascending"
+    assert all(a < b for a, b in pairwise(shards)), "shards not ascending"
     table = [_TABLE_ROW.pack(shard, len(content)) for shard, content in sections]
     return b"".join([*table, *(content for _, content in sections)])
 

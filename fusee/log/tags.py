@@ -90,4 +90,5 @@ class UnitTag:
             expected ^= LAST_MARK
         difference = tag ^ expected
         self.is_first = difference == FIRST_MARK
-        self.is_valid = difference in (0, FIRST_MARK)
+        # A discarded block reads as zeros, and must not pass for an old unit by chance.
+        self.is_valid = tag != 0 and difference in (0, FIRST_MARK)
