@@ -40,8 +40,10 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 class LogEnd(msgspec.Struct, frozen=True):
     """Where the log ends and why. `place` is of the first batch that is not there.
 
-    `op`, `hash`, `view` and `ts_us` are the head's. `local_seq` and `prev_local` are of the
-    last accepted frame, which the next one chains to (I-8), wherever a torn one lies.
+    The next frame goes to `write_segment` and `write_offset`, or to the start of a later
+    segment if it does not fit. `op`, `hash`, `view` and `ts_us` are the head's; `local_seq`,
+    `prev_local` and `boot_count` are of the last accepted frame, which the next one chains
+    to (I-8), wherever a torn one lies.
     """
 
     op: int
@@ -50,7 +52,11 @@ class LogEnd(msgspec.Struct, frozen=True):
     ts_us: int
     local_seq: int
     prev_local: bytes
+    boot_count: int
+    witnessed_op: int
     seq_max: int
+    write_segment: int
+    write_offset: int
     place: Place
     end_class: EndClass
     case: int

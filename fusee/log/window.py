@@ -27,12 +27,13 @@ class Read(Protocol):
 class Window:
     """A piece of one segment in memory, moved on as the scan asks for later blocks."""
 
-    def __init__(self, read: Read, header: SegmentHeader) -> None:
+    def __init__(self, read: Read, header: SegmentHeader, piece_bytes: int = READ_BYTES) -> None:
         self.header = header
         self.file = header.file
         self.file_key = header.file_key
         self.size_bytes = header.size_bytes
         self._read = read
+        self._piece_bytes = piece_bytes
         self._start = 0
         self._view = memoryview(b"")
 
@@ -40,7 +41,7 @@ class Window:
         """Return `size` bytes at `offset`, both whole blocks within the segment."""
         start = offset - self._start
         if start < 0 or start + size > len(self._view):
-            self._load(offset, max(size, READ_BYTES))
+            self._load(offset, max(size, self._piece_bytes))
             start = 0
         return self._view[start : start + size]
 
