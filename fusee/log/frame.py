@@ -1,0 +1,286 @@
+"""A frame: one batch, or one control record, as it lies on one disk.
+
+    envelope | body | zeros up to the 4 KiB block
+
+cut into 504-byte pieces, each followed by its unit tag. Frames start on block boundaries
+and an acknowledged block is never rewritten (B-4). The envelope is local: it chains the
+frames of *this* disk (S-2) and says how far this disk was durable when the frame was
+submitted (S-1), which is the witness that later separates lost from torn.
+
+Kinds INST_BEGIN and INST_COMMIT are named here so that older readers can refuse them by
+name; nothing writes them yet.
+
+Format: docs/internals/log.md.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+from hashlib import blake2b
+from struct import Struct
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fusee.base.checksum import NO_HASH
+from fusee.base.limits import BLOCK_SIZE, FRAME_BYTES_MAX
+from fusee.log.batch import BATCH_BYTES_MAX
+from fusee.log.tags import (
+    BLOCK,
+    BLOCK_CONTENT,
+    BLOCK_UNITS,
+    FIRST_MARK,
+    LAST_MARK,
+    MIX,
+    UNIT_CONTENT,
+    mix,
+    tag_base,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FRAME_FORMAT: Final = 1
+_MAGIC: Final = b"FsFr"
+_ENVELOPE: Final = Struct("<4sBBHIIQQQQQ16s16s16s")
+_UNHASHED: Final = Struct("<4sBBHIIQQQQQ16s16s")
+_UNHASHED_SIZE: Final = _UNHASHED.size
+ENVELOPE_SIZE: Final = _ENVELOPE.size
+_pack_block: Final = BLOCK.pack_into
+_M0, _M1, _M2, _M3, _M4, _M5, _M6, _M7 = MIX
+
+assert ENVELOPE_SIZE == 104
+assert ENVELOPE_SIZE + BATCH_BYTES_MAX <= FRAME_BYTES_MAX // BLOCK_SIZE * BLOCK_CONTENT
+
+
+class FrameKind(IntEnum):
+    """What a frame holds."""
+
+    BATCH = 1
+    SEAL = 2
+    """No body: only says that everything up to `durable_op` is durable (S-7)."""
+    INST_BEGIN = 3
+    INST_COMMIT = 4
+
+
+_KINDS = {int(kind): kind for kind in FrameKind}
+
+
+class FrameFault(StrEnum):
+    """Why bytes are not a frame's envelope."""
+
+    SHORT = "shorter than an envelope"
+    NOT_A_FRAME = "no frame magic"
+    DAMAGED = "envelope does not match its hash"
+    OTHER_FORMAT = "frame format not read by this build"
+    UNKNOWN_KIND = "unknown frame kind"
+    UNKNOWN_FLAGS = "unknown frame flags"
+    BAD_LENGTH = "body longer than any frame may be"
+    BAD_WITNESS = "claims its own batch durable before it was written"
+
+
+class BadFrame(ValueError):
+    """Foreign bytes are not a frame. `fault` names why."""
+
+    def __init__(self, fault: FrameFault) -> None:
+        super().__init__(str(fault))
+        self.fault = fault
+
+
+class Envelope(msgspec.Struct, frozen=True, gc=False):
+    """The local header of a frame.
+
+    `op` is the batch's op, for a seal the head when it was written. `body_hash` is the
+    batch's hash, zeros without one. `prev_local` is the `hash` of the frame before.
+    """
+
+    kind: int
+    body_bytes: int
+    boot_count: int
+    local_seq: int
+    log_gen: int
+    accept_view: int
+    durable_op: int
+    op: int
+    prev_local: bytes
+    body_hash: bytes
+    hash: bytes
+
+
+def frame_bytes(body_bytes: int) -> int:
+    """Return the size on disk of a frame with this body."""
+    return (ENVELOPE_SIZE + body_bytes + BLOCK_CONTENT - 1) // BLOCK_CONTENT * BLOCK_SIZE
+
+
+def encode_frame_into(
+    buffer: memoryview,
+    offset: int,
+    file_key: int,
+    *,
+    kind: int,
+    boot_count: int,
+    local_seq: int,
+    log_gen: int,
+    accept_view: int,
+    durable_op: int,
+    op: int,
+    prev_local: bytes,
+    body_hash: bytes = NO_HASH,
+    body: bytes = b"",
+) -> bytes:
+    """Fill `buffer`, to be written at `offset` of the file, and return the envelope's hash.
+
+    `buffer` has exactly `frame_bytes(len(body))` bytes; every one of them is set.
+    """
+    unhashed = _UNHASHED.pack(
+        _MAGIC,
+        FRAME_FORMAT,
+        kind,
+        0,
+        len(body),
+        boot_count,
+        local_seq,
+        log_gen,
+        accept_view,
+        durable_op,
+        op,
+        prev_local,
+        body_hash,
+    )
+    digest = blake2b(unhashed, digest_size=16).digest()
+    content = unhashed + digest + body
+    base = tag_base(local_seq, file_key) ^ mix(offset // BLOCK_SIZE * BLOCK_UNITS)
+    if len(content) <= BLOCK_CONTENT:
+        assert len(buffer) == BLOCK_SIZE
+        _pack_block(
+            buffer,
+            0,
+            content[:504],
+            base ^ FIRST_MARK,
+            content[504:1008],
+            base ^ _M1,
+            content[1008:1512],
+            base ^ _M2,
+            content[1512:2016],
+            base ^ _M3,
+            content[2016:2520],
+            base ^ _M4,
+            content[2520:3024],
+            base ^ _M5,
+            content[3024:3528],
+            base ^ _M6,
+            content[3528:],
+            base ^ _M7 ^ LAST_MARK,
+        )
+    else:
+        _fill_blocks(buffer, offset, tag_base(local_seq, file_key), content)
+    return digest
+
+
+def _fill_blocks(buffer: memoryview, offset: int, base: int, content: bytes) -> None:
+    block_count = len(buffer) // BLOCK_SIZE
+    assert block_count == (len(content) + BLOCK_CONTENT - 1) // BLOCK_CONTENT
+    first_unit = offset // BLOCK_SIZE * BLOCK_UNITS
+    place = 0
+    for block in range(block_count):
+        start = block * BLOCK_CONTENT
+        tag = base ^ mix(first_unit + block * BLOCK_UNITS)
+        _pack_block(
+            buffer,
+            place,
+            content[start : start + 504],
+            tag if block else tag ^ FIRST_MARK,
+            content[start + 504 : start + 1008],
+            tag ^ _M1,
+            content[start + 1008 : start + 1512],
+            tag ^ _M2,
+            content[start + 1512 : start + 2016],
+            tag ^ _M3,
+            content[start + 2016 : start + 2520],
+            tag ^ _M4,
+            content[start + 2520 : start + 3024],
+            tag ^ _M5,
+            content[start + 3024 : start + 3528],
+            tag ^ _M6,
+            content[start + 3528 : start + 4032],
+            tag ^ _M7 if block < block_count - 1 else tag ^ _M7 ^ LAST_MARK,
+        )
+        place += BLOCK_SIZE
+
+
+def decode_envelope(content: bytes | memoryview) -> Envelope:
+    """Read the envelope at the start of a first unit's content. Raises `BadFrame`."""
+    if len(content) < ENVELOPE_SIZE:
+        raise BadFrame(FrameFault.SHORT)
+    (
+        magic,
+        frame_format,
+        kind,
+        flags,
+        body_bytes,
+        boot_count,
+        local_seq,
+        log_gen,
+        accept_view,
+        durable_op,
+        op,
+        prev_local,
+        body_hash,
+        digest,
+    ) = _ENVELOPE.unpack_from(content)
+    if magic != _MAGIC:
+        raise BadFrame(FrameFault.NOT_A_FRAME)
+    if blake2b(content[:_UNHASHED_SIZE], digest_size=16).digest() != digest:
+        raise BadFrame(FrameFault.DAMAGED)
+    if frame_format != FRAME_FORMAT:
+        raise BadFrame(FrameFault.OTHER_FORMAT)
+    if kind not in _KINDS:
+        raise BadFrame(FrameFault.UNKNOWN_KIND)
+    if flags != 0:
+        raise BadFrame(FrameFault.UNKNOWN_FLAGS)
+    if body_bytes > BATCH_BYTES_MAX:
+        raise BadFrame(FrameFault.BAD_LENGTH)
+    if durable_op > op or (kind == FrameKind.BATCH and durable_op == op):
+        raise BadFrame(FrameFault.BAD_WITNESS)
+    return Envelope(
+        kind,
+        body_bytes,
+        boot_count,
+        local_seq,
+        log_gen,
+        accept_view,
+        durable_op,
+        op,
+        prev_local,
+        body_hash,
+        digest,
+    )
+
+
+def expected_tags(offset: int, block_count: int, local_seq: int, file_key: int) -> list[int]:
+    """Return the tags of every unit of a frame at `offset` of the file, in order."""
+    base = tag_base(local_seq, file_key)
+    first_block = offset // BLOCK_SIZE
+    starts = [
+        base ^ mix(block * BLOCK_UNITS) for block in range(first_block, first_block + block_count)
+    ]
+    tags = [start ^ m for start in starts for m in MIX]
+    tags[0] ^= FIRST_MARK
+    tags[-1] ^= LAST_MARK
+    return tags
+
+
+def split_units(data: bytes | memoryview) -> tuple[list[bytes], list[int]]:
+    """Return contents and tags of the units of whole blocks."""
+    contents: list[bytes] = []
+    tags: list[int] = []
+    for block in BLOCK.iter_unpack(data):
+        contents += block[::2]
+        tags += block[1::2]
+    return contents, tags
+
+
+def join_body(contents: Sequence[bytes], body_bytes: int) -> bytes:
+    """Return the body that follows the envelope in a frame's unit contents."""
+    unit_count = (ENVELOPE_SIZE + body_bytes + UNIT_CONTENT - 1) // UNIT_CONTENT
+    return b"".join(contents[:unit_count])[ENVELOPE_SIZE : ENVELOPE_SIZE + body_bytes]
