@@ -34,14 +34,14 @@ NVME = DiskReport(
 
 
 def test_the_report_reads_like_the_documented_one():
-    assert render(NVME) == textwrap.dedent("""\
-        /nvme/fusee  ext4 on nvme1n1  Amazon EC2 NVMe Instance Storage
-          O_DIRECT + RWF_DSYNC    p50   11.9 µs   p99   24.0 µs    ← will be used
-          buffered + fdatasync    p50   17.3 µs   p99    141 µs
-          two in flight           164 800 writes/s
-          reordered or lost after flush: not testable in software; \
-    power-loss protection reported: yes
-        """)
+    assert render(NVME).splitlines() == [
+        "/nvme/fusee  ext4 on nvme1n1  Amazon EC2 NVMe Instance Storage",
+        "  O_DIRECT + RWF_DSYNC    p50   11.9 µs   p99   24.0 µs    ← will be used",
+        "  buffered + fdatasync    p50   17.3 µs   p99    141 µs",
+        "  two in flight           164 800 writes/s",
+        "  reordered or lost after flush: not testable in software;"
+        " power-loss protection reported: yes",
+    ]
 
 
 def test_a_method_the_disk_refuses_is_named_with_the_reason():
