@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
 import tempfile
-import textwrap
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,40 +18,27 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
 
-def run_python(script: str, *arguments: object) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+@pytest.fixture
+def other_process_holding(start_python):
+    """A process that has a directory open; killed at the end unless it is dead by then."""
 
+    @contextmanager
+    def hold(path):
+        script = """
+            import sys
+            from fusee.io.directory import Directory
+            directory = Directory.acquire(sys.argv[1])
+            print("open", flush=True)
+            sys.stdin.read()
+        """
+        with start_python(script, path) as process:
+            try:
+                assert process.stdout.readline() == "open\n"
+                yield process
+            finally:
+                process.kill()
 
-@contextmanager
-def other_process_holding(path: Path):
-    """A process that has the directory open; killed at the end unless it is dead by then."""
-    script = """
-        import sys
-        from fusee.io.directory import Directory
-        directory = Directory.acquire(sys.argv[1])
-        print("open", flush=True)
-        sys.stdin.read()
-    """
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script), str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdout.readline() == "open\n"
-            yield process
-        finally:
-            process.kill()
-            process.wait()
+    return hold
 
 
 def test_a_missing_directory_is_made_with_its_parents_for_its_owner_only(tmp_path):
@@ -71,7 +55,8 @@ def test_a_relative_path_is_remembered_absolutely(tmp_path):
     directory.release()
 
 
-def test_another_process_is_named_by_pid_and_host(tmp_path):
+@pytest.mark.real
+def test_another_process_is_named_by_pid_and_host(tmp_path, other_process_holding):
     with other_process_holding(tmp_path) as process:
         with pytest.raises(DirectoryLocked, match="one worker per host") as locked:
             Directory.acquire(tmp_path)
@@ -80,7 +65,8 @@ def test_another_process_is_named_by_pid_and_host(tmp_path):
         assert f"process {process.pid} on {socket.gethostname()} since 2" in str(locked.value)
 
 
-def test_a_killed_process_leaves_no_obstacle(tmp_path):
+@pytest.mark.real
+def test_a_killed_process_leaves_no_obstacle(tmp_path, other_process_holding):
     with other_process_holding(tmp_path) as process:
         process.kill()
         process.wait()
@@ -114,7 +100,8 @@ def test_release_is_idempotent_and_lets_others_in(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"{}", b"17", b"x" * 10_000])
-def test_what_the_lock_file_says_is_never_believed(tmp_path, content):
+@pytest.mark.real
+def test_what_the_lock_file_says_is_never_believed(tmp_path, content, other_process_holding):
     (tmp_path / LOCK_FILE).write_bytes(content)
     Directory.acquire(tmp_path).release()
     with other_process_holding(tmp_path):
@@ -124,7 +111,8 @@ def test_what_the_lock_file_says_is_never_believed(tmp_path, content):
         assert (locked.value.pid, locked.value.host) == (0, "")
 
 
-def test_a_withheld_lock_is_held_until_the_process_ends(tmp_path):
+@pytest.mark.real
+def test_a_withheld_lock_is_held_until_the_process_ends(tmp_path, run_python):
     script = """
         import sys
         from fusee.base.errors import DirectoryLocked
@@ -194,7 +182,8 @@ def test_local_file_systems_are_not(tmp_path, fs_type):
 
 @needs_root
 @pytest.mark.parametrize("below", ["", "new"])
-def test_no_permission_is_refused_with_the_command_that_helps(below):
+@pytest.mark.real
+def test_no_permission_is_refused_with_the_command_that_helps(below, run_python):
     script = """
         import os, sys
         from fusee.base.errors import DirectoryRefused
@@ -218,7 +207,8 @@ def test_no_permission_is_refused_with_the_command_that_helps(below):
 
 
 @needs_fork
-def test_a_forked_child_may_not_use_the_engine_and_cannot_release_it(tmp_path):
+@pytest.mark.real
+def test_a_forked_child_may_not_use_the_engine_and_cannot_release_it(tmp_path, run_python):
     script = """
         import os, sys
         from fusee.base.errors import DirectoryLocked, ForkedEngine
@@ -247,7 +237,8 @@ def test_a_forked_child_may_not_use_the_engine_and_cannot_release_it(tmp_path):
 
 
 @needs_fork
-def test_a_child_that_outlives_its_parent_does_not_keep_the_lock(tmp_path):
+@pytest.mark.real
+def test_a_child_that_outlives_its_parent_does_not_keep_the_lock(tmp_path, start_python):
     script = """
         import os, sys
         from fusee.io.directory import Directory
@@ -263,12 +254,7 @@ def test_a_child_that_outlives_its_parent_does_not_keep_the_lock(tmp_path):
         print("forked", flush=True)
         os._exit(0)
     """
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with start_python(script, tmp_path) as process:
         assert process.stdout.readline() == "forked\n"
         process.wait()
         # The child lives: it reads our pipe until this block closes it.
@@ -276,7 +262,8 @@ def test_a_child_that_outlives_its_parent_does_not_keep_the_lock(tmp_path):
 
 
 @needs_fork
-def test_a_child_may_open_a_directory_of_its_own(tmp_path):
+@pytest.mark.real
+def test_a_child_may_open_a_directory_of_its_own(tmp_path, run_python):
     script = """
         import os, sys
         from fusee.io.directory import Directory

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 import tempfile
-import textwrap
 from pathlib import Path
 
 import msgspec
@@ -94,8 +91,9 @@ def test_a_file_is_refused(tmp_path):
         check_disk(tmp_path / "file")
 
 
+@pytest.mark.real
 @pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
-def test_a_directory_of_somebody_else_is_refused():
+def test_a_directory_of_somebody_else_is_refused(run_python):
     script = """
         import os, sys
         from pathlib import Path
@@ -110,11 +108,5 @@ def test_a_directory_of_somebody_else_is_refused():
     """
     with tempfile.TemporaryDirectory() as path:
         Path(path).chmod(0o755)
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(script), path],
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=30,
-        )
-    assert f"{path} is not writable for user 65534" in done.stdout
+        text = run_python(script, path)
+    assert f"{path} is not writable for user 65534" in text

@@ -5,10 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import resource
-import subprocess
 import sys
 import tempfile
-import textwrap
 from pathlib import Path
 from threading import Thread
 
@@ -271,8 +269,9 @@ def test_a_file_system_that_refuses_o_direct_says_so_at_the_first_write():
 
 
 @linux_only
+@pytest.mark.real
 @pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
-def test_an_ordinary_user_writes_too():
+def test_an_ordinary_user_writes_too(run_python):
     script = """
         import os, sys
         from pathlib import Path
@@ -290,9 +289,4 @@ def test_an_ordinary_user_writes_too():
     # Not pytest's tmp_path: its parents are closed to other users.
     with tempfile.TemporaryDirectory() as home:
         os.chown(home, 65534, 65534)
-        subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(script), home],
-            check=True,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-            timeout=30,
-        )
+        run_python(script, home)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import contextvars
 import gc
-import subprocess
-import sys
-import textwrap
 import threading
 import weakref
 from queue import SimpleQueue
@@ -250,7 +247,8 @@ def test_an_idle_thread_keeps_nothing_of_a_step_alive(owner):
     threads.close()
 
 
-def test_a_stuck_step_does_not_keep_the_process_alive():
+@pytest.mark.real
+def test_a_stuck_step_does_not_keep_the_process_alive(run_python):
     script = """
         import contextvars, threading
         from fusee.io.threads import StepThreads
@@ -264,11 +262,4 @@ def test_a_stuck_step_does_not_keep_the_process_alive():
         threads.close()
         print("end")
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.stdout == "end\n"
+    assert run_python(script) == "end"
