@@ -1,0 +1,48 @@
+"""When a write blocks the loop, and when a thread does it instead: the rule, without threads.
+
+Measured beside CPU-bound code (bench/submit_switch.py): a short write is cheapest inline,
+since handing it over costs two switches of the GIL. A long one would stop every other run.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+FLUSH_NS_INLINE_MAX = 300_000
+"""A disk calibrated slower than this always gets the thread."""
+WRITE_NS_INLINE_MAX = 2_000_000
+"""One inline write longer than this sends the next ones to the thread."""
+THREAD_NS = 1_000_000_000
+"""For so long; then one inline write finds out whether the disk has recovered."""
+
+
+class SubmitMode:
+    """Decides for each write, from the calibrated flush and the last inline write."""
+
+    __slots__ = ("_is_always_thread", "_thread_until_ns", "forced")
+
+    def __init__(self, flush_ns: int) -> None:
+        self.forced: Literal["inline", "thread"] | None = None
+        """Set by who knows better: in a group a backup has nothing to do during its flush,
+        and a primary reads acks meanwhile."""
+        self._is_always_thread = flush_ns > FLUSH_NS_INLINE_MAX
+        # None rather than 0: a monotonic clock may start anywhere.
+        self._thread_until_ns: int | None = None
+
+    def uses_thread(self, now_ns: int) -> bool:
+        """Return whether the write that starts now belongs into the thread."""
+        if self.forced is not None:
+            return self.forced == "thread"
+        if self._is_always_thread:
+            return True
+        if self._thread_until_ns is None:
+            return False
+        if now_ns < self._thread_until_ns:
+            return True
+        self._thread_until_ns = None
+        return False
+
+    def on_inline_write(self, took_ns: int, now_ns: int) -> None:
+        """Learn how long an inline write took that ended now."""
+        if took_ns > WRITE_NS_INLINE_MAX:
+            self._thread_until_ns = now_ns + THREAD_NS

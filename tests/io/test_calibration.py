@@ -1,0 +1,145 @@
+"""The disk is measured once; a remembered result is trusted only if ours and of this disk."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fusee.base.errors import DirectoryRefused
+from fusee.io.calibration import (
+    CALIBRATION_FILE,
+    Calibration,
+    calibrate,
+    choose,
+    encode,
+    identify_disk,
+    open_device,
+    recall,
+)
+from fusee.io.measure import Timing
+from fusee.io.methods import Method, candidate_methods
+
+MEMORY = Path("/dev/shm")
+
+
+def why_not(directory: Path) -> str:
+    remembered = recall(directory, identify_disk(directory))
+    return remembered if isinstance(remembered, str) else "remembered"
+
+
+@pytest.fixture
+def measured(tmp_path):
+    calibrate(tmp_path)
+    return tmp_path
+
+
+def test_the_first_open_measures_every_method_and_remembers(tmp_path):
+    assert why_not(tmp_path) == "it was not measured before"
+    made = calibrate(tmp_path)
+    assert [timing.method for timing in made.timings] == list(candidate_methods())
+    assert made.flush_ns > 0
+    assert all(timing.writes > 0 and timing.p50_ns <= timing.p99_ns for timing in made.timings)
+    assert recall(tmp_path, identify_disk(tmp_path)) == calibrate(tmp_path)
+
+
+def test_measuring_leaves_nothing_but_its_result(measured):
+    assert [path.name for path in measured.iterdir()] == [CALIBRATION_FILE]
+
+
+def test_the_second_open_does_not_measure(measured):
+    content = (measured / CALIBRATION_FILE).read_bytes()
+    open_device(measured).close()
+    assert (measured / CALIBRATION_FILE).read_bytes() == content
+
+
+def test_the_device_opens_with_what_was_measured(measured):
+    device = open_device(measured)
+    made = calibrate(measured)
+    assert (device.method, device.flush_ns) == (made.method, made.flush_ns)
+    device.create("a", [bytes(4096)])
+    device.write("a", 0, b"x" * 4096)
+    device.close()
+
+
+def test_no_flipped_byte_is_trusted(measured):
+    path = measured / CALIBRATION_FILE
+    good = path.read_bytes()
+    for place in range(len(good)):
+        path.write_bytes(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
+        assert why_not(measured) != "remembered", place
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"{}", b"[1]", b'{"format": 2}'])
+def test_foreign_content_is_measured_over(measured, content):
+    (measured / CALIBRATION_FILE).write_bytes(content)
+    assert "damaged or of another version" in why_not(measured)
+    calibrate(measured)
+    assert why_not(measured) == "remembered"
+
+
+def test_a_file_of_a_later_format_is_measured_over(measured):
+    later = msgspec.structs.replace(calibrate(measured), format=2)
+    (measured / CALIBRATION_FILE).write_bytes(encode(later))
+    assert "another version" in why_not(measured)
+
+
+def test_a_method_of_another_system_is_not_used(measured):
+    other = Method.FULLFSYNC if sys.platform == "linux" else Method.DIRECT
+    foreign = msgspec.structs.replace(calibrate(measured), method=other)
+    (measured / CALIBRATION_FILE).write_bytes(encode(foreign))
+    assert why_not(measured) == f"{other} does not exist here"
+
+
+def test_another_kernel_means_another_measurement(measured):
+    identity = msgspec.structs.replace(identify_disk(measured), kernel="Linux 9.9")
+    assert "moved to another disk" in str(recall(measured, identity))
+
+
+@pytest.mark.skipif(not MEMORY.is_dir(), reason="no second file system at hand")
+def test_a_directory_moved_to_another_disk_is_measured_again(measured):
+    with tempfile.TemporaryDirectory(dir=MEMORY) as elsewhere:
+        shutil.copy(measured / CALIBRATION_FILE, elsewhere)
+        assert "moved to another disk" in why_not(Path(elsewhere))
+        assert calibrate(Path(elsewhere)).identity == identify_disk(Path(elsewhere))
+
+
+def test_a_disk_that_cannot_be_measured_is_refused(tmp_path):
+    with pytest.raises(DirectoryRefused, match="measuring the disk failed"):
+        calibrate(tmp_path / "missing")
+
+
+def timing(method: Method, p50_ns: int, error: str = "") -> Timing:
+    return Timing(method, 200, p50_ns, p50_ns * 2, error)
+
+
+@pytest.mark.parametrize(
+    ("direct_ns", "buffered_ns", "chosen"),
+    [
+        (80_000, 120_000, Method.DIRECT),
+        (80_000, 75_000, Method.DIRECT),
+        (80_000, 60_000, Method.BUFFERED),
+        (80_000, 65_000, Method.DIRECT),
+    ],
+)
+def test_noise_does_not_change_the_preferred_method(direct_ns, buffered_ns, chosen):
+    best = choose([timing(Method.DIRECT, direct_ns), timing(Method.BUFFERED, buffered_ns)])
+    assert best is not None
+    assert best.method is chosen
+
+
+def test_a_method_that_failed_is_not_chosen():
+    refused = timing(Method.DIRECT, 0, "Invalid argument")
+    best = choose([refused, timing(Method.BUFFERED, 900_000)])
+    assert best is not None
+    assert best.method is Method.BUFFERED
+    assert choose([refused]) is None
+
+
+def test_the_file_is_what_its_type_says(measured):
+    content = (measured / CALIBRATION_FILE).read_bytes()
+    assert encode(msgspec.json.decode(content, type=Calibration)) == content
