@@ -18,7 +18,7 @@ from asyncio import _get_running_loop
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from types import AsyncGeneratorType
 
 _PRUNE_FIRST = 16
 
@@ -29,21 +29,21 @@ class AsyncGens:
     __slots__ = ("_all", "_prune_at")
 
     def __init__(self) -> None:
-        self._all: list[AsyncGenerator[Any, Any]] = []
+        self._all: list[AsyncGeneratorType[Any, Any]] = []
         self._prune_at = _PRUNE_FIRST
 
-    def add(self, agen: AsyncGenerator[Any, Any]) -> None:
+    def add(self, agen: AsyncGeneratorType[Any, Any]) -> None:
         """Hold a generator that is about to be iterated for the first time."""
         if len(self._all) >= self._prune_at:
             self._all = self.unfinished()
             self._prune_at = max(_PRUNE_FIRST, 2 * len(self._all))
         self._all.append(agen)
 
-    def unfinished(self) -> list[AsyncGenerator[Any, Any]]:
+    def unfinished(self) -> list[AsyncGeneratorType[Any, Any]]:
         """Return those that still have a frame to unwind, oldest first."""
         return [agen for agen in self._all if agen.ag_frame is not None]
 
-    def take(self) -> list[AsyncGenerator[Any, Any]]:
+    def take(self) -> list[AsyncGeneratorType[Any, Any]]:
         """Return the unfinished ones, newest first as nesting unwinds, and forget all."""
         taken = self.unfinished()
         taken.reverse()
@@ -59,7 +59,7 @@ def install_asyncgen_hooks() -> sys._asyncgen_hooks:
     previous = sys.get_asyncgen_hooks()
     host_firstiter = previous.firstiter
 
-    def firstiter(agen: AsyncGenerator[Any, Any]) -> None:
+    def firstiter(agen: Any) -> None:
         gens = getattr(_get_running_loop(), "run_asyncgens", None)
         if gens is not None:
             gens.add(agen)

@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fusee.loop.tasks import WorkflowTask
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable
+    from collections.abc import Iterable
+    from types import AsyncGeneratorType
 
     from fusee.loop.workflow_loop import WorkflowLoop
 
@@ -34,6 +35,7 @@ EVICTED_CALLS_MAX = 1_000
 CALLBACKS_MIN = 10_000
 CALLBACKS_PER_TASK = 20
 
+_set_exception: Any = asyncio.Future.set_exception  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 _leaked: list[WorkflowLoop] = []
 
 
@@ -79,7 +81,7 @@ def _rounds(loop: WorkflowLoop) -> None:
 
 
 def _leaf(task: WorkflowTask[Any]) -> asyncio.Future[Any] | None:
-    return task._fut_waiter  # type: ignore[attr-defined]
+    return cast("asyncio.Future[Any] | None", getattr(task, "_fut_waiter"))  # noqa: B009
 
 
 def _evict_leaves(pending: Iterable[WorkflowTask[Any]]) -> None:
@@ -123,10 +125,10 @@ def _finish_if_not_started(task: WorkflowTask[Any]) -> None:
         coro.close()
         # Task forbids set_exception so that nobody completes a task but its coroutine, which is
         # closed here. Its first step is still queued and finds the task done.
-        asyncio.Future.set_exception(task, Evicted())
+        _set_exception(task, Evicted())
 
 
-async def _throw(agen: AsyncGenerator[Any, Any]) -> None:
+async def _throw(agen: AsyncGeneratorType[Any, Any]) -> None:
     await agen.athrow(Evicted())
 
 

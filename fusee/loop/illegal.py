@@ -15,36 +15,14 @@ from fusee.base.errors import IllegalInWorkflow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
 _STDLIB = os.path.dirname(os.__file__) + os.sep
 _FUSEE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 _TO_A_STEP = "move it into ctx.step(...)"
-
-_ILLEGAL = {
-    "a thread": ("run_in_executor",),
-    "call_soon_threadsafe from outside the run": ("call_soon_threadsafe",),
-    "socket I/O": (
-        "add_reader", "remove_reader", "add_writer", "remove_writer",
-        "create_connection", "create_server", "create_unix_connection", "create_unix_server",
-        "create_datagram_endpoint", "connect_accepted_socket", "start_tls", "sendfile",
-        "sock_recv", "sock_recv_into", "sock_recvfrom", "sock_recvfrom_into", "sock_sendall",
-        "sock_sendto", "sock_connect", "sock_accept", "sock_sendfile",
-    ),
-    "name resolution": ("getaddrinfo", "getnameinfo"),
-    "a subprocess": ("subprocess_exec", "subprocess_shell"),
-    "pipe I/O": ("connect_read_pipe", "connect_write_pipe"),
-    "a signal handler": ("add_signal_handler", "remove_signal_handler"),
-}  # fmt: skip
-
-_NOT_YOURS = {
-    "turning the loop": ("run_forever", "run_until_complete", "stop"),
-    "a task factory": ("set_task_factory",),
-    "an exception handler": ("set_exception_handler",),
-    "an executor": ("set_default_executor", "shutdown_default_executor"),
-    "debug mode": ("set_debug",),
-}
+_NOT_YOURS = "the run's loop belongs to the engine"
 
 
 def user_line() -> str:
@@ -54,7 +32,7 @@ def user_line() -> str:
     everything is installed.
     """
     installed = ""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         path = frame.f_code.co_filename
         if any(part in path for part in _INSTALLED):
@@ -71,20 +49,66 @@ def refuse(what: str, remedy: str = _TO_A_STEP) -> NoReturn:
     raise IllegalInWorkflow(f"{what} in workflow code{f' at {line}' if line else ''}; {remedy}")
 
 
-def _refusal(what: str, remedy: str) -> Callable[..., NoReturn]:
+def _refusal(what: str, remedy: str = _TO_A_STEP) -> Callable[..., NoReturn]:
     def refused(*args: Any, **kwargs: Any) -> NoReturn:
         refuse(what, remedy)
 
     return refused
 
 
+_thread: Any = _refusal("a thread")
+_socket: Any = _refusal("socket I/O")
+_resolver: Any = _refusal("name resolution")
+_subprocess: Any = _refusal("a subprocess")
+_pipe: Any = _refusal("pipe I/O")
+_signal: Any = _refusal("a signal handler")
+_turning: Any = _refusal("turning the loop", _NOT_YOURS)
+_executor: Any = _refusal("an executor", _NOT_YOURS)
+
+
 class IllegalCalls(asyncio.AbstractEventLoop):
     """An event loop on which everything that reaches outside the run is refused."""
 
+    run_in_executor: Any = _thread
 
-for _what, _names in _ILLEGAL.items():
-    for _name in _names:
-        setattr(IllegalCalls, _name, _refusal(_what, _TO_A_STEP))
-for _what, _names in _NOT_YOURS.items():
-    for _name in _names:
-        setattr(IllegalCalls, _name, _refusal(_what, "the run's loop belongs to the engine"))
+    add_reader: Any = _socket
+    remove_reader: Any = _socket
+    add_writer: Any = _socket
+    remove_writer: Any = _socket
+    create_connection: Any = _socket
+    create_server: Any = _socket
+    create_unix_connection: Any = _socket
+    create_unix_server: Any = _socket
+    create_datagram_endpoint: Any = _socket
+    connect_accepted_socket: Any = _socket
+    start_tls: Any = _socket
+    sendfile: Any = _socket
+    sock_recv: Any = _socket
+    sock_recv_into: Any = _socket
+    sock_recvfrom: Any = _socket
+    sock_recvfrom_into: Any = _socket
+    sock_sendall: Any = _socket
+    sock_sendto: Any = _socket
+    sock_connect: Any = _socket
+    sock_accept: Any = _socket
+    sock_sendfile: Any = _socket
+
+    getaddrinfo: Any = _resolver
+    getnameinfo: Any = _resolver
+
+    subprocess_exec: Any = _subprocess
+    subprocess_shell: Any = _subprocess
+    connect_read_pipe: Any = _pipe
+    connect_write_pipe: Any = _pipe
+
+    add_signal_handler: Any = _signal
+    remove_signal_handler: Any = _signal
+
+    run_forever: Any = _turning
+    run_until_complete: Any = _turning
+    stop: Any = _turning
+    set_task_factory: Any = _refusal("a task factory", _NOT_YOURS)
+    set_exception_handler: Any = _refusal("an exception handler", _NOT_YOURS)
+    set_default_executor: Any = _executor
+    shutdown_default_executor: Any = _executor
+    set_debug: Any = _refusal("debug mode", _NOT_YOURS)

@@ -29,26 +29,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-_PlainGatheringFuture: Any = asyncio.tasks._GatheringFuture  # type: ignore[attr-defined]
+_PlainGatheringFuture: Any = getattr(asyncio.tasks, "_GatheringFuture")  # noqa: B009
 
 
 class _GatheringFuture(_PlainGatheringFuture):  # type: ignore[misc]
     """What `gather` returns within a run; it may be a member of a set like any other future."""
 
     def __init__(self, children: Any, *, loop: WorkflowLoop) -> None:
+        self.run_loop = loop
         self.number = loop.created = loop.created + 1
-        super().__init__(children, loop=loop)
+        _PlainGatheringFuture.__init__(self, children, loop=loop)
 
     def __hash__(self) -> int:
         return self.number
 
     def cancel(self, msg: Any | None = None) -> bool:
-        return False if self._loop.evicting else super().cancel(msg)
+        if self.run_loop.evicting:
+            return False
+        return bool(_PlainGatheringFuture.cancel(self, msg))
 
 
-def _gathering_future(children: Any, *, loop: asyncio.AbstractEventLoop) -> Any:
-    cls = _GatheringFuture if isinstance(loop, WorkflowLoop) else _PlainGatheringFuture
-    return cls(children, loop=loop)
+def _gathering_future(children: Any, *, loop: asyncio.AbstractEventLoop) -> object:
+    if isinstance(loop, WorkflowLoop):
+        return _GatheringFuture(children, loop=loop)
+    return _PlainGatheringFuture(children, loop=loop)
 
 
 def _set(members: Iterable[Any] = ()) -> builtins.set[Any]:

@@ -9,7 +9,7 @@ run is one order too.
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,7 +21,6 @@ class OrderedSet(set[T]):
     """A set with one order."""
 
     __slots__ = ("_order",)
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, members: Iterable[T] = ()) -> None:
         self._order: dict[T, None] = dict.fromkeys(members)
@@ -46,7 +45,7 @@ class OrderedSet(set[T]):
         self._order[member] = None
         super().add(member)
 
-    def discard(self, member: T, /) -> None:
+    def discard(self, member: Any, /) -> None:
         """Remove a member if it is there."""
         self._order.pop(member, None)
         super().discard(member)
@@ -113,9 +112,9 @@ class OrderedSet(set[T]):
         result.difference_update(*others)
         return result
 
-    def symmetric_difference(self, other: Iterable[T], /) -> OrderedSet[T]:
+    def symmetric_difference(self, other: Iterable[Any], /) -> OrderedSet[Any]:
         """Return what is in one of both."""
-        result = self.copy()
+        result: OrderedSet[Any] = self.copy()
         result.symmetric_difference_update(other)
         return result
 
@@ -127,8 +126,10 @@ def _operator(method: str, *, in_place: bool = False, reflected: bool = False) -
         if in_place:
             getattr(self, method)(other)
             return self
-        left, right = (OrderedSet[Any](other), self) if reflected else (self, other)
-        return getattr(left, method)(right)
+        members = cast("set[Any]", other)
+        if reflected:
+            return getattr(OrderedSet(members), method)(self)
+        return getattr(self, method)(members)
 
     return operate
 

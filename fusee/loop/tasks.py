@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_future_init: Any = asyncio.Future.__init__
+_future_init: Any = asyncio.Future.__init__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 """Called directly: `super()` costs a tenth of the constructor on 3.11."""
 
 

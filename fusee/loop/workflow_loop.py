@@ -62,7 +62,7 @@ class WorkflowLoop(IllegalCalls):
     # ---------------------------------------------------------------- turning
 
     def run_until_idle(self) -> None:
-        """Run ready callbacks until there are none; then the host's loop is the running one again."""
+        """Run ready callbacks until there are none; then the host's loop is running again."""
         host = _get_running_loop()
         if host is self:
             raise RuntimeError("a turn inside a turn of the same run")
@@ -120,7 +120,7 @@ class WorkflowLoop(IllegalCalls):
         *args: Any,
         context: Context | None = None,
     ) -> Timer:
-        """Queue a callback after `delay` seconds by a durable timer; at once if it is not positive."""
+        """Queue a callback after `delay` seconds by a durable timer; now if not positive."""
         now_us = self.host.now_us()
         due_us = now_us + _microseconds(delay) if delay > 0 else now_us
         return self._start_timer(due_us, callback, args, context)
