@@ -31,7 +31,7 @@ lint: $(DEV) ## ruff, and import-linter's floors and purity contract
 	@PYTHONPATH=. $(BIN)/lint-imports --no-logo --no-cache
 
 types: $(DEV) ## pyright strict on fusee/, mypy strict on code that uses it as a user would
-	@$(BIN)/pyright --warnings
+	@$(BIN)/pyright
 	@$(BIN)/mypy --no-error-summary examples $(wildcard tests/typing)
 
 unit: $(DEV)
@@ -58,11 +58,11 @@ $(PROJECT): pyproject.toml
 	@echo "environment: .venv on $$($(PYTHON) --version)"
 	@test "$$($(BIN)/python -VV 2>/dev/null)" = "$$($(PYTHON) -VV)" || $(PYTHON) -m venv --clear .venv \
 		|| { echo "no venv module: on Debian and Ubuntu, apt install python3-venv"; exit 1; }
-	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --editable .
+	@$(BIN)/python -m pip install -qq --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install -qq --editable .
 	@rm -f .venv/.project-* && touch $@
 
 $(DEV): $(PROJECT)
 	@echo "environment: development tools"
-	@$(BIN)/python -m pip install --quiet --group dev
+	@$(BIN)/python -m pip install -qq --group dev
 	@rm -f .venv/.dev-* && touch $@
