@@ -40,11 +40,16 @@ class Progress:
     """What the workers have said so far."""
 
     shipped: dict[str, bool] = field(default_factory=dict[str, bool])
+    failed: set[str] = field(default_factory=set[str])
     begun: set[str] = field(default_factory=set[str])
 
     @property
     def in_flight(self) -> int:
-        return len(self.begun - self.shipped.keys())
+        return len(self.begun) - self.ended
+
+    @property
+    def ended(self) -> int:
+        return len(self.shipped) + len(self.failed)
 
 
 @dataclass
@@ -72,9 +77,9 @@ class Demo:
         shipped = sum(self.progress.shipped.values())
         self.screen.close()
         self.screen.say(
-            f"worker {len(KILL_AT) + 1} finished: {shipped} orders shipped, "
-            f"{len(self.progress.shipped) - shipped} refunded, "
-            f"{len(KILL_AT)} workers killed, {time.monotonic() - begun:.1f} s"
+            f"worker {len(KILL_AT) + 1}         finished: {shipped} orders shipped, "
+            f"{len(self.progress.shipped) - shipped} refunded, {len(self.progress.failed)} failed; "
+            f"{time.monotonic() - begun:.1f} s with {len(KILL_AT)} workers killed"
         )
 
     async def live(self, life: int, url: str, kill_at: float | None) -> None:
@@ -87,7 +92,7 @@ class Demo:
                 event = json.loads(line)
                 joined += event["event"] == "joined"
                 self.notice(life, worker.pid, event)
-                if len(self.progress.shipped) >= limit:
+                if self.progress.ended >= limit:
                     kill(worker)
                     resumed = f"; it had resumed {joined}" if life > 1 else ""
                     in_flight = f"{self.progress.in_flight} orders in flight"
@@ -101,9 +106,7 @@ class Demo:
         order = str(event.get("order", ""))
         match event["event"]:
             case "open":
-                after = (
-                    f"{len(self.progress.shipped)} orders done, {self.progress.in_flight} to resume"
-                )
+                after = f"{self.progress.ended} orders done, {self.progress.in_flight} to resume"
                 self.screen.say(
                     f"worker {life}         pid {pid}, engine open after {event['ms']} ms"
                     + (f"; {after}" if life > 1 else "")
@@ -111,11 +114,15 @@ class Demo:
             case "done":
                 self.progress.begun.add(order)
                 self.progress.shipped[order] = bool(event["shipped"])
+            case "failed":
+                self.progress.begun.add(order)
+                if order not in self.progress.failed:
+                    self.screen.say(f"{order} failed: {event['text']}")
+                self.progress.failed.add(order)
             case _:
                 self.progress.begun.add(order)
-        self.screen.progress(
-            len(self.progress.shipped), f"{self.progress.in_flight} in flight, worker {life}"
-        )
+        note = f"{self.progress.in_flight} in flight, worker {life}"
+        self.screen.progress(self.progress.ended, note)
 
     def prove(self) -> bool:
         """Ask the payment service's log."""

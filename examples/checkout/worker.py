@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from examples.checkout import orders
 from examples.checkout.shop import Receipt, checkout, review
-from fusee import AlreadyFinished, Engine, WorkflowFinished
+from fusee import AlreadyFinished, Engine, WorkflowFailed, WorkflowFinished
 
 if TYPE_CHECKING:
     from examples.checkout.orders import Order
@@ -53,17 +53,19 @@ async def give_review(run: Run[Receipt], order: Order) -> None:
 
 async def work_on(engine: Engine, order: Order, slots: asyncio.Semaphore) -> None:
     async with slots:
-        known = False
         try:
             shop = engine.options(on_conflict="use_existing", reuse="reject")
             run = await shop.start(checkout, order.id, order)
             say("joined" if not run.started_by_me else "started", order=order.id)
             await give_review(run, order)
         except AlreadyFinished:
-            known = True
             run = engine.get(checkout, order.id)
-        receipt = await run.result()
-        say("done", order=order.id, shipped=receipt.shipped, known=known)
+        try:
+            receipt = await run.result()
+        except WorkflowFailed as error:  # The other orders go on; the proofs will tell.
+            say("failed", order=order.id, text=f"{error}: {error.__cause__}")
+        else:
+            say("done", order=order.id, shipped=receipt.shipped)
 
 
 async def main(data: str) -> None:
