@@ -19,7 +19,10 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FAIL_BEFORE = 0.04
 FAIL_AFTER = 0.03
@@ -67,13 +70,14 @@ class Service:
     """Knows what it did for which key."""
 
     log: CallLog
+    luck: Callable[[], float] = random.random
     answers: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
 
     async def answer(self, kind: str, key: str, content: str) -> tuple[int, dict[str, str]]:
         """Do what is asked, once a key, and return status and body."""
         if kind not in PREFIXES or not key:
             return 400, {"error": "call /charge, /capture or /refund, with an Idempotency-Key"}
-        luck = random.random()
+        luck = self.luck()
         if luck < FAIL_BEFORE:
             await self._note(kind, key, content, 503)
             return 503, {"error": "overloaded; nothing was done"}
