@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from examples.checkout import orders
 from examples.checkout.shop import Receipt, checkout, review
-from fusee import AlreadyFinished, Engine, WorkflowFailed, WorkflowFinished
+from fusee import AlreadyFinished, Engine, FuseeError, WorkflowFailed, WorkflowFinished
 
 if TYPE_CHECKING:
     from examples.checkout.orders import Order
@@ -86,4 +86,7 @@ def end_with_parent() -> None:
 
 if __name__ == "__main__":
     threading.Thread(target=end_with_parent, daemon=True).start()
-    asyncio.run(main(sys.argv[1]))
+    try:
+        asyncio.run(main(sys.argv[1]))
+    except* FuseeError as errors:  # The same one for each order: one line tells it.
+        sys.exit(f"the engine gave up: {errors.exceptions[0]!r}")
