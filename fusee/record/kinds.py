@@ -60,7 +60,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Base of all records."""
 
 
-class Started(Record, tag=1):
+class Started(Record, frozen=True, tag=1):
     """A run exists. First record of every run."""
 
     workflow: str
@@ -72,7 +72,7 @@ class Started(Record, tag=1):
     fusee: str = ""
 
 
-class Scheduled(Record, tag=2):
+class Scheduled(Record, frozen=True, tag=2):
     """The code called an operation. For a sleep or wait `due_us` is its timer, 0 for none."""
 
     position: int
@@ -84,7 +84,7 @@ class Scheduled(Record, tag=2):
     flags: int = 0
 
 
-class Completed(Record, tag=3):
+class Completed(Record, frozen=True, tag=3):
     """An operation has its outcome, which never changes once this is durable."""
 
     position: int
@@ -96,14 +96,14 @@ class Completed(Record, tag=3):
     attempt: int = 1
 
 
-class Delivered(Record, tag=4):
+class Delivered(Record, frozen=True, tag=4):
     """The code saw an outcome that an earlier record holds."""
 
     position: int
     at_us: int
 
 
-class AttemptFailed(Record, tag=5):
+class AttemptFailed(Record, frozen=True, tag=5):
     """An attempt of a step failed and another will follow at `due_us`."""
 
     position: int
@@ -114,7 +114,7 @@ class AttemptFailed(Record, tag=5):
     first_started_us: int
 
 
-class SignalReceived(Record, tag=6):
+class SignalReceived(Record, frozen=True, tag=6):
     """A signal was accepted. `number` counts the signals of one run from 1."""
 
     number: int
@@ -125,7 +125,7 @@ class SignalReceived(Record, tag=6):
     sender: str = ""
 
 
-class Drawn(Record, tag=7):
+class Drawn(Record, frozen=True, tag=7):
     """The code drew a value (time, random number, UUID): scheduled and completed in one."""
 
     position: int
@@ -134,7 +134,7 @@ class Drawn(Record, tag=7):
     value: bytes
 
 
-class Closed(Record, tag=8):
+class Closed(Record, frozen=True, tag=8):
     """The run has ended. Last record of every run; `payload` is its result or failure."""
 
     status: int

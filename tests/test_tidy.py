@@ -1,0 +1,129 @@
+"""The style that a tool can check: sizes, docstrings, annotations. There is no list of exceptions.
+
+A module over its budget holds two ideas; a function over its budget hides a branch.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parent.parent
+MODULE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 50
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def files_of(*folders: str) -> list[Path]:
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+ALL = files_of("fusee", "tests", "examples", "bench", "sim")
+PRODUCT = files_of("fusee")
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def functions_in(tree: ast.AST) -> list[Function]:
+    return [node for node in ast.walk(tree) if isinstance(node, Function)]
+
+
+def decorators_of(function: Function) -> set[str]:
+    return {ast.unparse(node).rpartition(".")[2] for node in function.decorator_list}
+
+
+def too_long(source: str) -> list[str]:
+    found: list[str] = []
+    if len(source.splitlines()) > MODULE_LINES_MAX:
+        found.append(f"module has {len(source.splitlines())} lines")
+    for function in functions_in(ast.parse(source)):
+        assert function.end_lineno is not None
+        length = function.end_lineno - function.lineno + 1
+        if length > FUNCTION_LINES_MAX:
+            found.append(f"line {function.lineno}: {function.name} has {length} lines")
+    return found
+
+
+def public_definitions(body: list[ast.stmt]) -> Iterator[ast.ClassDef | Function]:
+    """What a user or another module can name; overrides and overloads are told about elsewhere."""
+    for node in body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield node
+            yield from public_definitions(node.body)
+        elif isinstance(node, Function) and not node.name.startswith("_"):
+            if not decorators_of(node) & {"overload", "override", "setter", "deleter"}:
+                yield node
+        elif isinstance(node, ast.If):
+            yield from public_definitions(node.body + node.orelse)
+
+
+def undocumented(source: str) -> list[str]:
+    tree = ast.parse(source)
+    found = [] if ast.get_docstring(tree) else ["module has no docstring"]
+    return found + [
+        f"line {node.lineno}: {node.name} has no docstring"
+        for node in public_definitions(tree.body)
+        if not ast.get_docstring(node)
+    ]
+
+
+def unannotated(source: str) -> list[str]:
+    tree = ast.parse(source)
+    bound = {
+        id(function): "staticmethod" not in decorators_of(function)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for function in node.body
+        if isinstance(function, Function)
+    }
+    found: list[str] = []
+    for function in functions_in(tree):
+        spec = function.args
+        arguments = spec.posonlyargs + spec.args
+        arguments = arguments[1:] if bound.get(id(function)) else arguments
+        arguments = arguments + spec.kwonlyargs + [a for a in (spec.vararg, spec.kwarg) if a]
+        missing = [argument.arg for argument in arguments if argument.annotation is None]
+        missing += [] if function.returns is not None else ["return"]
+        found += [f"line {function.lineno}: {function.name}: {name}" for name in missing]
+    return found
+
+
+@pytest.mark.parametrize("path", ALL, ids=named)
+def test_modules_and_functions_fit_their_budget(path: Path) -> None:
+    assert too_long(path.read_text()) == []
+
+
+@pytest.mark.parametrize("path", PRODUCT, ids=named)
+def test_everything_public_says_what_it_is_for(path: Path) -> None:
+    assert undocumented(path.read_text()) == []
+
+
+@pytest.mark.parametrize("path", PRODUCT, ids=named)
+def test_every_function_is_annotated(path: Path) -> None:
+    assert unannotated(path.read_text()) == []
+
+
+def test_the_checks_see_what_they_are_for() -> None:
+    lines = "    x = 1\n" * FUNCTION_LINES_MAX
+    assert too_long(f"def long():\n{lines}") == ["line 1: long has 51 lines"]
+    assert too_long("x = 1\n" * (MODULE_LINES_MAX + 1)) == ["module has 401 lines"]
+
+    source = "class Run:\n    def stop(self, now, *rest: int): ...\n    def _quiet(self): ...\n"
+    assert undocumented(source) == [
+        "module has no docstring",
+        "line 1: Run has no docstring",
+        "line 2: stop has no docstring",
+    ]
+    assert unannotated(source) == [
+        "line 2: stop: now",
+        "line 2: stop: return",
+        "line 3: _quiet: return",
+    ]
