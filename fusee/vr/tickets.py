@@ -1,0 +1,109 @@
+"""Tickets: groups waiting for a batch, and which op holds which ticket.
+
+A ticket numbers one atomic group within a reign. Groups wait here until the owner of the
+replica takes them for a batch; when the batch's op commits, its last ticket does. A batch
+takes everything that waits, up to 1 MiB; a ticket is never split between two batches.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from fusee.base.ids import OpNumber, ShardId, Ticket
+from fusee.base.limits import BATCH_CLOSE_BYTES
+from fusee.record.group import encode_section
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Tickets:
+    """The groups of one reign that are not committed yet."""
+
+    __slots__ = (
+        "_bytes_waiting",
+        "_in_batches",
+        "_waiting",
+        "appended",
+        "bytes_uncommitted",
+        "committed",
+    )
+
+    def __init__(self) -> None:
+        self.appended = Ticket(0)
+        self.committed = Ticket(0)
+        self.bytes_uncommitted = 0
+        self._bytes_waiting = 0
+        self._waiting: list[tuple[Ticket, ShardId, bytes]] = []
+        self._in_batches: deque[tuple[OpNumber, Ticket, int]] = deque()
+
+    @property
+    def waiting(self) -> int:
+        """How many groups no batch has taken yet."""
+        return len(self._waiting)
+
+    @property
+    def batches_undecided(self) -> int:
+        """How many batches are on their way to the quorum."""
+        return len(self._in_batches)
+
+    def append(self, shard: ShardId, group: bytes) -> Ticket:
+        """Add one group under a ticket of its own."""
+        ticket = self.appended = Ticket(self.appended + 1)
+        self._waiting.append((ticket, shard, group))
+        size = len(group)
+        self._bytes_waiting += size
+        self.bytes_uncommitted += size
+        return ticket
+
+    def append_together(self, groups: Sequence[tuple[ShardId, bytes]]) -> Ticket:
+        """Add groups of several shards under one ticket."""
+        assert groups, "an atomic group holds something"
+        ticket = self.appended = Ticket(self.appended + 1)
+        for shard, group in groups:
+            self._waiting.append((ticket, shard, group))
+            self._bytes_waiting += len(group)
+            self.bytes_uncommitted += len(group)
+        return ticket
+
+    def take(self, op: OpNumber) -> list[tuple[ShardId, bytes]]:
+        """Return the sections of the next batch, whose number is `op`, by rising shard."""
+        waiting = self._waiting
+        assert waiting, "a batch holds something"
+        if self._bytes_waiting <= BATCH_CLOSE_BYTES:
+            count, size = len(waiting), self._bytes_waiting
+        else:
+            count, size = self._cut()
+        self._in_batches.append((op, waiting[count - 1][0], size))
+        self._bytes_waiting -= size
+        if count == 1:
+            _, shard, group = waiting[0]
+            sections = [(shard, encode_section((group,)))]
+        else:
+            by_shard: dict[ShardId, list[bytes]] = {}
+            for _, shard, group in waiting[:count]:
+                by_shard.setdefault(shard, []).append(group)
+            sections = [(shard, encode_section(by_shard[shard])) for shard in sorted(by_shard)]
+        del waiting[:count]
+        return sections
+
+    def _cut(self) -> tuple[int, int]:
+        """Return how many groups, and bytes, fit in one batch without splitting a ticket."""
+        start = size = ticket_size = 0
+        previous: Ticket | None = None
+        for index, (ticket, _, group) in enumerate(self._waiting):
+            if ticket != previous:
+                start, size, ticket_size, previous = index, size + ticket_size, 0, ticket
+            ticket_size += len(group)
+            if size + ticket_size > BATCH_CLOSE_BYTES and start > 0:
+                return start, size
+        return len(self._waiting), size + ticket_size
+
+    def commit(self, op: OpNumber) -> Ticket:
+        """Everything up to `op` is decided; return the last ticket it covers."""
+        batches = self._in_batches
+        while batches and batches[0][0] <= op:
+            _, self.committed, size = batches.popleft()
+            self.bytes_uncommitted -= size
+        return self.committed
