@@ -1,0 +1,148 @@
+"""Operations: how they start, and how what they bring reaches their run.
+
+Every effectful step passes the gate with the ticket of its own scheduled record, so no
+function ever runs without a durable trace of its intent (rule R-3). Read-only steps start
+at once. What arrives is handed to the code in a turn; what arrives while the code is not
+there (held, not loaded, draining) is recorded as completed and handed over later.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from fusee.base.errors import StepCancelled
+from fusee.engine.program import Arrival
+from fusee.record.failure import encode_failure
+from fusee.record.kinds import AttemptFailed, Completed, OpKind, Outcome
+
+if TYPE_CHECKING:
+    from fusee.base.ids import Ticket
+    from fusee.engine.core import Core
+    from fusee.engine.program import PendingOp
+    from fusee.engine.run import Run
+
+
+def arm(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
+    """Set in motion an operation that the code has just called, or that replay left pending."""
+    program = run.program
+    if program is None or program.pending.get(op.position) is not op or op.cancel_requested:
+        return
+    if op.kind is OpKind.STEP:
+        _arm_step(core, run, op, ticket)
+        return
+    if op.due_us:
+        core.arm_timer(run, op.position, op.due_us)
+    if op.kind is OpKind.WAIT:
+        assert run.signals is not None, "a loaded run has its signals"
+        run.signals.waiting.setdefault(op.name, deque()).append(op)
+        if run.signals.unread.get(op.name):
+            run.inbox.append(op.name)
+            core.queue(run)
+
+
+def _arm_step(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
+    if op.position in run.in_flight:
+        return  # An attempt from before the run was unloaded still runs; its result serves.
+    if run.inbox and any(isinstance(a, Arrival) and a.position == op.position for a in run.inbox):
+        return  # Its outcome is recorded and only waits to be seen.
+    failed = run.attempts.get(op.position) if run.attempts else None
+    if failed is not None:
+        core.arm_timer(run, op.position, failed.due_us)
+    elif op.read_only:
+        start(core, run, op)
+    else:
+        core.gate.when(ticket, core.start_gated, (run, op))
+
+
+def start(core: Core, run: Run, op: PendingOp) -> None:
+    """Run a step function now: everything before it is committed, or it is read-only."""
+    program = run.program
+    if (
+        core.draining
+        or program is None
+        or op.cancel_requested
+        or program.pending.get(op.position) is not op
+        or op.position in run.in_flight
+    ):
+        return
+    failed = run.attempts.get(op.position) if run.attempts else None
+    if failed is None:
+        core.steps.start(run, op, 1, 0)
+    else:
+        core.steps.start(run, op, failed.attempt + 1, failed.first_started_us)
+
+
+def cancel(core: Core, run: Run, op: PendingOp) -> None:
+    """The code no longer wants an operation. A step that runs is asked to stop."""
+    core.disarm_timer(run, op.position)
+    program = run.program
+    if program is None or program.pending.get(op.position) is not op:
+        return
+    token = run.in_flight.get(op.position)
+    if token is not None:
+        core.steps.cancel(token)
+        return
+    # Behind its gate, or between two attempts: its function never runs again.
+    run.inbox.append(_cancelled(op))
+    core.queue(run)
+
+
+def _cancelled(op: PendingOp) -> Arrival:
+    error = StepCancelled(f"step '{op.name}' was cancelled before it ran")
+    return Arrival(op.position, Outcome.FAILURE, encode_failure(error))
+
+
+def step_done(core: Core, run: Run, token: object, arrival: Arrival) -> None:
+    """An attempt brought the step's outcome. A late result of a lost attempt is dropped."""
+    if run.in_flight.get(arrival.position) is not token:
+        return
+    del run.in_flight[arrival.position]
+    if not run.is_open:
+        return
+    program = run.program
+    if program is None or core.draining or program.machine.history is not None:
+        _record_unseen(core, run, arrival)
+    elif arrival.position in program.pending:
+        run.inbox.append(arrival)
+        core.queue(run)
+
+
+def _record_unseen(core: Core, run: Run, arrival: Arrival) -> None:
+    """Record an outcome that the code cannot see yet; the function never runs again for it."""
+    now_us = core.log.now_us()
+    record = Completed(
+        arrival.position, arrival.outcome, now_us, arrival.payload, False, 0, arrival.attempt
+    )
+    core.append(run, [record])
+    core.wake()
+    if run.program is not None and not core.draining:
+        arrival.recorded = True
+        run.inbox.append(arrival)
+
+
+def step_failed(core: Core, run: Run, token: object, failed: AttemptFailed) -> None:
+    """An attempt failed and another one is due: journal that, so no crash resets the count."""
+    if run.in_flight.get(failed.position) is not token:
+        return
+    del run.in_flight[failed.position]
+    if not run.is_open:
+        return
+    core.append(run, [failed])
+    core.wake()
+    run.attempts[failed.position] = failed
+    program = run.program
+    op = program.pending.get(failed.position) if program is not None else None
+    if op is None or core.draining:
+        return
+    if op.cancel_requested:
+        run.inbox.append(_cancelled(op))
+        core.queue(run)
+    else:
+        core.arm_timer(run, failed.position, failed.due_us)
+
+
+def step_lost(run: Run, token: object, position: int) -> None:
+    """An attempt was cut off by shutdown: nothing is recorded, it runs again after a restart."""
+    if run.in_flight.get(position) is token:
+        del run.in_flight[position]

@@ -1,0 +1,333 @@
+"""Turns: running workflow code, one outcome at a time.
+
+A turn hands one outcome to the code, runs it until it waits again, and appends everything
+it did as one group. Results that arrive together are still handed over one by one, so
+wake-up order never depends on how records fell into batches (rule T-1).
+
+A run that is not in memory is brought back by replay: the same turns, with outcomes taken
+from the journal and calls compared instead of recorded. Each replayed outcome counts as a
+turn, so a long replay never keeps new work waiting.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fusee.engine import messages, steps
+from fusee.engine.program import Arrival
+from fusee.engine.run import Held, Run, Signals, records_of
+from fusee.journal.history import DamagedJournal, build_history
+from fusee.journal.machine import Machine
+from fusee.journal.texts import RunFacts
+from fusee.record.group import CLOSES
+from fusee.record.kinds import (
+    AnyRecord,
+    Closed,
+    Completed,
+    Delivered,
+    OpKind,
+    Outcome,
+    Status,
+)
+
+if TYPE_CHECKING:
+    from fusee.engine.core import Core
+    from fusee.base.ids import Ticket
+    from fusee.engine.program import PendingOp, Program
+    from fusee.journal.history import History
+
+GRACE_US = 30_000_000
+"""How long a returned run waits for effectful steps that nobody awaited."""
+
+GRACE_POSITION = 0
+"""Positions of operations start at 1; the timer of the grace has this one."""
+
+
+def run_turns(core: Core, turns_max: int) -> int:
+    """Run ready turns, round-robin over runs, at most `turns_max`; return how many ran."""
+    ready = core.ready
+    turns = 0
+    while ready and turns < turns_max and not core.draining:
+        run = ready.popleft()
+        run.queued = False
+        turns += 1
+        _turn(core, run)
+    return turns
+
+
+def _turn(core: Core, run: Run) -> None:
+    if run.held is not None or not (run.is_open or run.viewing):
+        return
+    program = run.program
+    if program is None:
+        _load(core, run)
+    elif program.machine.history is not None:
+        _replay_one(core, run, program)
+    elif run.inbox:
+        _deliver(core, run, program)
+    if run.inbox and run.program is not None:
+        core.queue(run)
+
+
+def _load(core: Core, run: Run) -> None:
+    """Bring the code of a run into memory: its first turn, live or replayed."""
+    started = run.facts()
+    facts = RunFacts(
+        run.workflow_id,
+        run.ordinal,
+        started.workflow,
+        started.version,
+        started.python,
+        started.fusee,
+    )
+    history = None
+    signals = Signals()
+    if len(run.groups) > 1:
+        try:
+            history = build_history(records_of(run))
+        except DamagedJournal as error:
+            core.hold(run, Held("damaged-journal", str(error)))
+            return
+        for number, signal in history.signals.items():
+            signals.add(signal, unread=number not in history.consumed)
+        run.attempts = history.attempts
+    run.signals = signals
+    machine = Machine(facts, history, started.at_us)
+    loaded = core.load_program(run, machine)
+    if isinstance(loaded, Held):
+        core.hold(run, loaded)
+        return
+    run.program = loaded
+    loaded.begin()
+    _after_turn(core, run, loaded)
+
+
+def _replay_one(core: Core, run: Run, program: Program) -> None:
+    """Hand over the next recorded outcome."""
+    record = program.machine.next_delivery()
+    assert record is not None, "a replay without outcomes has gone live"
+    payload = record.payload
+    assert run.signals is not None
+    if record.outcome == Outcome.SIGNAL:
+        payload = run.signals.received[record.number].payload
+    program.deliver(
+        Arrival(
+            record.position,
+            Outcome(record.outcome),
+            payload,
+            attempt=record.attempt,
+            number=record.number,
+            recorded=True,
+        )
+    )
+    _after_turn(core, run, program)
+
+
+def _deliver(core: Core, run: Run, program: Program) -> None:
+    """Hand over the next outcome that arrived, recording that the code sees it now."""
+    item = run.inbox.popleft()
+    if isinstance(item, str):
+        arrival = _signal_arrival(run, program, item)
+        if arrival is None:
+            return
+    else:
+        arrival = item
+    if arrival.position not in program.pending:
+        return  # Cancelled by the code while it was on its way.
+    machine = program.machine
+    now_us = core.log.now_us()
+    if now_us > machine.now_us:
+        machine.now_us = now_us
+    if arrival.recorded:
+        machine.out.append(Delivered(arrival.position, machine.now_us))
+    else:
+        payload = b"" if arrival.outcome is Outcome.SIGNAL else arrival.payload
+        machine.out.append(
+            Completed(
+                arrival.position,
+                arrival.outcome,
+                machine.now_us,
+                payload,
+                True,
+                arrival.number,
+                arrival.attempt,
+            )
+        )
+    if run.timers:
+        core.disarm_timer(run, arrival.position)
+    program.deliver(arrival)
+    _after_turn(core, run, program)
+
+
+def _signal_arrival(run: Run, program: Program, name: str) -> Arrival | None:
+    """Pair the oldest waiter of a name with its oldest unread signal."""
+    signals = run.signals
+    assert signals is not None
+    waiter = signals.oldest_waiter(name, program.pending)
+    unread = signals.unread.get(name)
+    if waiter is None or not unread:
+        return None
+    signals.waiting[name].popleft()
+    record = unread.popleft()
+    return Arrival(waiter.position, Outcome.SIGNAL, record.payload, number=record.number)
+
+
+def _after_turn(core: Core, run: Run, program: Program) -> None:
+    """The code waits again: compare with the journal, or record what the turn did."""
+    machine = program.machine
+    history = machine.history
+    if history is not None:
+        _check_replay(core, run, program, history)
+        if run.program is None or machine.history is not None:
+            return
+    if machine.mismatch is not None:
+        core.hold_for(run, machine.mismatch)
+        return
+    if program.ending is not None and run.is_open and _may_close(core, run, program):
+        _close(core, run, program)
+        return
+    _record_turn(core, run, program)
+
+
+def _record_turn(core: Core, run: Run, program: Program) -> None:
+    """Append the turn as one group, then set in motion what it called."""
+    records = program.machine.out
+    if records:
+        program.machine.out = []
+        ticket = _append_turn(core, run, records, 0)
+    else:
+        ticket = run.last_ticket
+    for op in program.take_cancelled():
+        steps.cancel(core, run, op)
+    for op in program.take_called():
+        steps.arm(core, run, op, ticket)
+    if run.queries:
+        messages.answer_queries(core, run)
+
+
+def _append_turn(core: Core, run: Run, records: list[AnyRecord], marks: int) -> Ticket:
+    """Append a turn, together with what it sends to other runs."""
+    if not run.outbox:
+        return core.append(run, records, marks)
+    sent = messages.take_outbox(run)
+    parts: list[tuple[Run, list[AnyRecord], int]] = [(run, records, marks)]
+    parts.extend((receiver, [record], 0) for receiver, record in sent)
+    ticket = core.append_together(parts)
+    for receiver, record in sent:
+        messages.offer(core, receiver, record.name)
+    return ticket
+
+
+def _check_replay(core: Core, run: Run, program: Program, history: History) -> None:
+    """After a replayed turn: still the same code? And if the history is used up, go live."""
+    machine = program.machine
+    upcoming = history.deliveries[0] if history.deliveries else None
+    machine.at_rest(program.rest, ended=program.ending is not None, upcoming=upcoming)
+    if machine.mismatch is not None:
+        core.hold_for(run, machine.mismatch)
+    elif upcoming is not None:
+        core.queue(run)
+    elif history.closed is not None:
+        _finish_view(core, run, program)
+    else:
+        machine.go_live()
+        for record in history.undelivered.values():
+            run.inbox.append(
+                Arrival(
+                    record.position,
+                    Outcome(record.outcome),
+                    record.payload,
+                    attempt=record.attempt,
+                    number=record.number,
+                    recorded=True,
+                )
+            )
+
+
+def _finish_view(core: Core, run: Run, program: Program) -> None:
+    """A closed run was replayed only to be asked something."""
+    messages.answer_queries(core, run)
+    run.viewing = False
+    core.unload(run)
+
+
+def _may_close(core: Core, run: Run, program: Program) -> bool:
+    """Whether nothing that has effects is still under way; else wait for it, bounded."""
+    effects = [op for op in program.pending.values() if _has_effects(op)]
+    if not effects:
+        return True
+    assert program.ending is not None
+    if not run.finishing:
+        run.finishing = True
+        core.arm_timer(run, GRACE_POSITION, core.log.now_us() + GRACE_US)
+    if program.ending.status is not Status.COMPLETED:
+        for op in effects:
+            if not op.cancel_requested:
+                op.cancel_requested = True
+                steps.cancel(core, run, op)
+    return False
+
+
+def _has_effects(op: PendingOp) -> bool:
+    return op.kind is OpKind.STEP and not op.read_only
+
+
+def _close(core: Core, run: Run, program: Program) -> None:
+    """The run ends: its last group, then everything that waited for the end."""
+    ending = program.ending
+    assert ending is not None
+    records = program.machine.out
+    program.machine.out = []
+    records.append(Closed(ending.status, core.log.now_us(), ending.payload))
+    core.table.close(run, ending.status)
+    _append_turn(core, run, records, CLOSES)
+    closed(core, run)
+
+
+def closed(core: Core, run: Run) -> None:
+    """The last group of a run is appended: free its code, tell who waits once it survives."""
+    assert not run.is_open, "the table knows of the end first"
+    core.unload(run)
+    for token in run.in_flight.values():
+        core.steps.cancel(token)
+    run.in_flight.clear()
+    waiting, run.queries = run.queries, []
+    for name, payload, reply in waiting:
+        messages.query(core, run.workflow_id, run.ordinal, name, payload, reply)
+    for action in run.on_closed:
+        core.gate.when(run.last_ticket, action, run)
+    run.on_closed.clear()
+    core.gate.when(run.last_ticket, core.table.compact, run)
+
+
+def fire_timers(core: Core, timers_max: int) -> None:
+    """Fire what is due, in order, at most `timers_max`."""
+    now_us = core.log.now_us()
+    for _ in range(timers_max):
+        key = core.timers.pop_due(now_us)
+        if key is None:
+            break
+        run = core.table.find(key.workflow_id, key.ordinal)
+        if isinstance(run, Run) and run.timers.get(key.position) == key:
+            del run.timers[key.position]
+            _fired(core, run, key.position)
+
+
+def _fired(core: Core, run: Run, position: int) -> None:
+    program = run.program
+    if program is None:
+        core.queue(run)  # Parked: its own replay finds the timer overdue.
+        return
+    op = program.pending.get(position)
+    if position == GRACE_POSITION:
+        if program.ending is not None:
+            _close(core, run, program)
+    elif op is None:
+        return
+    elif op.kind is OpKind.STEP:
+        # A retry: the record of the failed attempt must survive before the next one runs.
+        core.gate.when(run.last_ticket, core.start_gated, (run, op))
+    else:
+        outcome = Outcome.TIMED_OUT if op.kind is OpKind.WAIT else Outcome.VALUE
+        run.inbox.append(Arrival(position, outcome))
+        core.queue(run)

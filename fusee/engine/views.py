@@ -1,0 +1,318 @@
+"""What people see of runs: descriptions, journals, lists. Read from records alone.
+
+The same functions serve a live engine and a directory that nobody has open, so both say
+the same about the same log.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fusee.engine.run import Finished, Run, records_of
+from fusee.journal.history import build_history
+from fusee.journal.texts import operation_text
+from fusee.record.failure import describe_failure
+from fusee.record.kinds import (
+    AnyRecord,
+    AttemptFailed,
+    Closed,
+    Completed,
+    Delivered,
+    Drawn,
+    OpKind,
+    Outcome,
+    Scheduled,
+    SignalReceived,
+    Started,
+    Status,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fusee.journal.history import History
+
+
+class RunStatus(StrEnum):
+    """How far a run is. Once reported, a final status never changes."""
+
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    TERMINATED = "terminated"
+    TIMED_OUT = "timed_out"
+    CONTINUED = "continued"
+
+
+class PendingOperation(msgspec.Struct, frozen=True):
+    """An operation without an outcome. `next_at` is its due time, None when it has none."""
+
+    position: int
+    kind: str
+    name: str
+    attempt: int
+    next_at: datetime | None = None
+    last_error: str | None = None
+
+
+class RunInfo(msgspec.Struct, frozen=True):
+    """One run as `describe()` returns it. Times are aware and in UTC."""
+
+    id: str
+    ordinal: int
+    workflow: str
+    version: str
+    status: RunStatus
+    started_at: datetime
+    closed_at: datetime | None = None
+    held: str | None = None
+    held_text: str | None = None
+    cancel_requested: bool = False
+    paused: bool = False
+    unread_signals: dict[str, int] = {}
+    pending: list[PendingOperation] = []
+    error: str | None = None
+
+
+class JournalEntry(msgspec.Struct, frozen=True):
+    """One operation of a run, as its journal holds it. `input` and `outcome` are JSON texts."""
+
+    position: int
+    kind: str
+    name: str
+    input: str
+    outcome: str | None
+    status: str
+    """scheduled, value, failure, signal, timed_out; `delivered` says whether the code saw it."""
+    delivered: bool
+    at: datetime
+    took_us: int | None
+    attempts: int
+    errors: list[str] = []
+
+
+class RunRow(msgspec.Struct, frozen=True):
+    """One run in a list."""
+
+    id: str
+    ordinal: int
+    workflow: str
+    version: str
+    status: RunStatus
+    held: str | None
+    started_at: datetime
+    closed_at: datetime | None
+
+
+def instant(us: int) -> datetime:
+    """Return microseconds since 1970 as an aware datetime."""
+    return datetime.fromtimestamp(us / 1e6, UTC)
+
+
+def status_word(status: Status | None) -> RunStatus:
+    """Return the public word for a status; None is an open run."""
+    return RunStatus.RUNNING if status is None else RunStatus[status.name]
+
+
+def row(run: Run | Finished) -> RunRow:
+    """Return a run as a row of a list."""
+    if isinstance(run, Finished):
+        started, closed = run.started(), run.closed()
+        return RunRow(
+            run.workflow_id,
+            run.ordinal,
+            started.workflow,
+            started.version,
+            status_word(run.status),
+            None,
+            instant(started.at_us),
+            instant(closed.at_us),
+        )
+    started = run.facts()
+    return RunRow(
+        run.workflow_id,
+        run.ordinal,
+        started.workflow,
+        started.version,
+        status_word(run.closed_status),
+        run.held.reason if run.held else None,
+        instant(started.at_us),
+        None,
+    )
+
+
+def rows(runs: Iterable[Run | Finished], limit: int | None = None) -> list[RunRow]:
+    """Return runs as rows, newest start first."""
+    found = sorted((row(r) for r in runs), key=lambda r: (r.started_at, r.id), reverse=True)
+    return found if limit is None else found[:limit]
+
+
+def describe(run: Run | Finished) -> RunInfo:
+    """Return everything that describes one run."""
+    history = build_history(records_of(run))
+    started = history.started
+    status = run.status if isinstance(run, Finished) else run.closed_status
+    held = run.held if isinstance(run, Run) else None
+    unread: dict[str, int] = {}
+    for signal in history.unread():
+        unread[signal.name] = unread.get(signal.name, 0) + 1
+    closed = history.closed
+    return RunInfo(
+        id=run.workflow_id,
+        ordinal=run.ordinal,
+        workflow=started.workflow,
+        version=started.version,
+        status=status_word(status),
+        started_at=instant(started.at_us),
+        closed_at=instant(closed.at_us) if closed else None,
+        held=held.reason if held else None,
+        held_text=held.text if held else None,
+        unread_signals=unread,
+        pending=[] if closed else _pending(run, history),
+        error=_failure_text(closed.payload)
+        if closed and closed.payload and _failed(closed)
+        else None,
+    )
+
+
+def _failed(closed: Closed) -> bool:
+    return closed.status == Status.FAILED
+
+
+def _failure_text(payload: bytes) -> str:
+    kind, message = describe_failure(payload)
+    return f"{kind}: {message}"
+
+
+def _pending(run: Run | Finished, history: History) -> list[PendingOperation]:
+    done = {c.position for c in history.deliveries} | set(history.undelivered)
+    done |= set(history.immediate)
+    found: list[PendingOperation] = []
+    program = run.program if isinstance(run, Run) else None
+    for position, record in history.scheduled.items():
+        if isinstance(record, Drawn) or position in done:
+            continue
+        if program is not None and position not in program.pending:
+            continue  # The code cancelled it.
+        failed = history.attempts.get(position)
+        due_us = failed.due_us if failed else record.due_us
+        found.append(
+            PendingOperation(
+                position,
+                OpKind(record.op).name.lower(),
+                record.name,
+                failed.attempt + 1 if failed else 1,
+                instant(due_us) if due_us else None,
+                _failure_text(failed.failure) if failed else None,
+            )
+        )
+    return found
+
+
+def journal(run: Run | Finished) -> list[JournalEntry]:
+    """Return the operations of a run in the order its code called them."""
+    records = [record for turn in records_of(run) for record in turn]
+    completed: dict[int, Completed] = {}
+    errors: dict[int, list[str]] = {}
+    delivered: set[int] = set()
+    signals: dict[int, SignalReceived] = {}
+    for record in records:
+        match record:
+            case Completed():
+                completed[record.position] = record
+                if record.delivered:
+                    delivered.add(record.position)
+            case Delivered():
+                delivered.add(record.position)
+            case AttemptFailed():
+                errors.setdefault(record.position, []).append(_failure_text(record.failure))
+            case SignalReceived():
+                signals[record.number] = record
+            case Started() | Closed() | Scheduled() | Drawn():
+                pass
+    return [
+        _entry(r, completed, delivered, errors, signals)
+        for r in records
+        if isinstance(r, Scheduled | Drawn)
+    ]
+
+
+def _entry(
+    record: Scheduled | Drawn,
+    completed: dict[int, Completed],
+    delivered: set[int],
+    errors: dict[int, list[str]],
+    signals: dict[int, SignalReceived],
+) -> JournalEntry:
+    kind = operation_text(record.op, "").removesuffix("()")
+    at = instant(record.at_us)
+    if isinstance(record, Drawn):
+        value = text_of(record.value)
+        return JournalEntry(record.position, kind, "", "", value, "value", True, at, 0, 1)
+    done = completed.get(record.position)
+    failed = errors.get(record.position, [])
+    outcome = None if done is None else _outcome_text(done, signals)
+    return JournalEntry(
+        position=record.position,
+        kind=kind,
+        name=record.name,
+        input=text_of(record.input) if record.input else _due_text(record),
+        outcome=outcome,
+        status="scheduled" if done is None else Outcome(done.outcome).name.lower(),
+        delivered=record.position in delivered,
+        at=at,
+        took_us=None if done is None else done.at_us - record.at_us,
+        attempts=done.attempt if done is not None else len(failed) + 1,
+        errors=failed,
+    )
+
+
+def _due_text(record: Scheduled) -> str:
+    return f"until {instant(record.due_us).isoformat()}" if record.due_us else ""
+
+
+def _outcome_text(done: Completed, signals: dict[int, SignalReceived]) -> str:
+    match Outcome(done.outcome):
+        case Outcome.FAILURE:
+            return _failure_text(done.payload)
+        case Outcome.SIGNAL:
+            return text_of(signals[done.number].payload)
+        case Outcome.TIMED_OUT:
+            return "timed out"
+        case Outcome.VALUE:
+            return text_of(done.payload)
+
+
+def text_of(payload: bytes) -> str:
+    """Return a payload for people: JSON as it is, other bytes as hexadecimal."""
+    try:
+        return payload.decode()
+    except UnicodeDecodeError:
+        return payload.hex()
+
+
+def count_records(run: Run | Finished) -> int:
+    """Return how many records a run has."""
+    return sum(len(turn) for turn in records_of(run))
+
+
+__all__ = [
+    "AnyRecord",
+    "JournalEntry",
+    "PendingOperation",
+    "RunInfo",
+    "RunRow",
+    "RunStatus",
+    "count_records",
+    "describe",
+    "instant",
+    "journal",
+    "row",
+    "rows",
+    "text_of",
+]
