@@ -1,0 +1,396 @@
+"""One loaded run: its code on its own deterministic loop, turned by the engine.
+
+The engine calls `begin` and `deliver`; the code calls operations, which are numbered and
+compared by the journal machine and left in `pending` for the engine to set in motion.
+Nothing here starts anything by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextvars import copy_context
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from fusee.base.errors import (
+    DecodeError,
+    FuseeError,
+    QueryFailed,
+    ReadOnlyViolation,
+    UnknownHandler,
+)
+from fusee.base.limits import NAME_BYTES_MAX
+from fusee.engine.program import Arrival, Ending, PendingOp
+from fusee.journal.texts import Called, operation_text
+from fusee.loop.evict import Evicted
+from fusee.loop.workflow_loop import WorkflowLoop
+from fusee.record.failure import encode_failure
+from fusee.record.kinds import SCHEDULED_READ_ONLY, Completed, OpKind, Outcome, Status
+from fusee.sdk.context import Context, RunIdentity
+from fusee.sdk.messages import Query, Signal
+from fusee.sdk.op import Op, StepOp, TimerOp
+from fusee.sdk.runlog import RunLog
+from fusee.sdk.source import call_site, rest_site
+
+if TYPE_CHECKING:
+    from fusee.journal.machine import Machine
+    from fusee.sdk.step import StepOptions, StepSpec
+    from fusee.sdk.workflow import Workflow
+
+Stage = Callable[[int, str, str, bytes], None]
+AnyOp = Op[Any] | TimerOp
+
+
+class Activation:
+    """The code of one run in memory. Implements `engine.program.Program`."""
+
+    def __init__(
+        self,
+        workflow: Workflow[Any, Any],
+        machine: Machine,
+        input_payload: bytes,
+        *,
+        stage: Stage,
+        entropy: Callable[[int], bytes],
+        now_us: Callable[[], int],
+    ) -> None:
+        facts = machine.facts
+        self.machine = machine
+        machine.locate = call_site
+        self.ending: Ending | None = None
+        self.loop = WorkflowLoop(self)
+        self.run_log = RunLog(f"{facts.workflow_id}/{facts.ordinal}", self._is_mute)
+        self._workflow = workflow
+        self._input = input_payload
+        self._stage = stage
+        self._entropy = entropy
+        self._clock_us = now_us
+        self._pending: dict[int, AnyOp] = {}
+        self._called: list[AnyOp] = []
+        self._cancelled: list[PendingOp] = []
+        self._queries: dict[str, tuple[Query[Any, Any], Callable[..., Any]]] = {}
+        self._rng: Random | None = None
+        self._querying = False
+        self._main: Any = None
+
+    # ------------------------------------------------------------ driven by the engine
+
+    @property
+    def pending(self) -> Mapping[int, PendingOp]:
+        """Operations without an outcome, by position."""
+        return self._pending
+
+    def begin(self) -> None:
+        """Run the code from its first line until it waits for something."""
+        facts = self.machine.facts
+        identity = RunIdentity(facts.workflow_id, facts.ordinal, facts.workflow, facts.version)
+        try:
+            args, kwargs = self._workflow.signature.decode_call(self._input)
+        except DecodeError as error:
+            self.machine.mismatch = error
+            return
+        coroutine = self._workflow.fn(Context(self, identity), *args, **kwargs)
+        self._main = self.loop.create_task(coroutine, name=facts.workflow)
+        self._turn()
+
+    def deliver(self, arrival: Arrival) -> None:
+        """Hand over one outcome and run the code until it waits again."""
+        op = self._pending.pop(arrival.position, None)
+        if op is None:
+            self.machine.unexpected(arrival.position)
+            return
+        try:
+            op.arrive(arrival)
+        except DecodeError as error:
+            self.machine.mismatch = DecodeError(
+                f"the journal recorded a result of {operation_text(op.kind, op.name)} that no "
+                f"longer fits: {error}"
+            )
+            return
+        self._turn()
+
+    def _turn(self) -> None:
+        self.loop.run_until_idle()
+        main = self._main
+        if self.ending is None and main.done():
+            self._end(main)
+
+    def _end(self, main: Any) -> None:
+        """The main task is done: what the run's last record will say."""
+        error = main._exception if main.cancelled() else main.exception()
+        if main.cancelled():
+            import asyncio
+
+            error = asyncio.CancelledError("the workflow's own task was cancelled")
+        if error is None:
+            try:
+                payload = self._workflow.signature.result_codec.encode(main.result())
+            except FuseeError as refused:
+                error = refused
+            else:
+                self.ending = Ending(Status.COMPLETED, payload, Called("returned", ""))
+                return
+        if isinstance(error, Evicted):
+            return
+        called = Called("raised", repr(error), rest_site(error))
+        self.ending = Ending(Status.FAILED, encode_failure(error), called)
+
+    def rest(self) -> Called:
+        """Say what the code does now: waits for what, returned, or raised what."""
+        if self.ending is not None:
+            return self.ending.called
+        what = "waiting"
+        if self._pending:
+            op = self._pending[min(self._pending)]
+            text = operation_text(op.kind, op.name)
+            what = f"waiting for {text.removeprefix('wait for ')}"
+        return Called("is", what, rest_site(self._main))
+
+    def take_called(self) -> list[PendingOp]:
+        """Return the operations called since the last take."""
+        called, self._called = self._called, []
+        return called  # type: ignore[return-value]
+
+    def take_cancelled(self) -> list[PendingOp]:
+        """Return the operations whose cancellation the code requested since the last take."""
+        if not self._cancelled:
+            return []
+        cancelled, self._cancelled = self._cancelled, []
+        return cancelled
+
+    def take_log(self) -> list[tuple[int, str]]:
+        """Return the log lines of the turn."""
+        return self.run_log.take()
+
+    def query(self, name: str, payload: bytes) -> bytes:
+        """Answer a query from the code's present state."""
+        known = self._queries.get(name)
+        if known is None:
+            names = ", ".join(sorted(self._queries)) or "none"
+            raise UnknownHandler(
+                f"{self._workflow.name} has no query {name!r} (known: {names})",
+                sorted(self._queries),
+            )
+        query, handler = known
+        given, answer = query.codecs
+        args = () if payload in (b"", b"null") else (given.decode(payload),)
+        self._querying = True
+        try:
+            value = self._ask(handler, args)
+        except ReadOnlyViolation:
+            raise
+        except Exception as error:
+            raise QueryFailed(f"query {name!r} raised {error!r}") from error
+        finally:
+            self._querying = False
+        return answer.encode(value)
+
+    def _ask(self, handler: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """Call a handler as code of this run."""
+        result: list[Any] = []
+        failure: list[BaseException] = []
+
+        def call() -> None:
+            try:
+                result.append(handler(*args))
+            except BaseException as error:
+                failure.append(error)
+
+        self.loop.call_soon(call)
+        self.loop.run_until_idle()
+        if failure:
+            raise failure[0]
+        return result[0]
+
+    def evict(self) -> list[str]:
+        """Unwind the code without running any of its effects; return names that refused."""
+        self._queries.clear()
+        refused = self.loop.evict()
+        self._pending.clear()
+        self._called.clear()
+        self._cancelled.clear()
+        return refused
+
+    # ------------------------------------------------------------ LoopHost: asyncio's timers
+
+    def now_us(self) -> int:
+        """Return the recorded time of the current turn."""
+        return self.machine.now_us
+
+    def start_timer(self, due_us: int, fire: Callable[[], None], name: str) -> int:
+        """A durable timer for `asyncio.sleep`, `timeout`, `call_later`."""
+        position = self._schedule(OpKind.SLEEP, name, b"", due_us)
+        op = TimerOp(position, self.machine.recorded_due_us(position) or due_us, name, fire)
+        self._add(op)
+        return position
+
+    def cancel_timer(self, position: int) -> None:
+        """The code cancelled a timer: it is gone, without a record."""
+        op = self._pending.pop(position, None)
+        if op is not None:
+            op.cancel_requested = True
+            self._cancelled.append(op)  # type: ignore[arg-type]
+
+    # ------------------------------------------------------------ called by the code
+
+    def call_step(
+        self,
+        spec: StepSpec,
+        name: str | None,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        options: StepOptions,
+    ) -> Op[Any]:
+        """Number a step; it runs when the engine opens its gate."""
+        defined = spec.options
+        if name is None:
+            name = options.name or spec.name
+        data, args, kwargs = spec.signature.snapshot_call(args, kwargs)
+        read_only = defined.read_only if options.read_only is None else options.read_only
+        flags = SCHEDULED_READ_ONLY if read_only else 0
+        position = self._schedule(OpKind.STEP, name, data, 0, flags)
+        op: StepOp[Any] = StepOp(self.loop)
+        op.position = position
+        op.name = name
+        op.codec = spec.result
+        op.spec = spec
+        op.args = args
+        op.kwargs = kwargs
+        op.retry = options.retry or defined.retry
+        op.timeout_s = options.timeout_s or defined.timeout_s
+        op.variables = copy_context()
+        op.on_cancel = self._on_cancel
+        if read_only:
+            op.read_only = True
+        self._pending[position] = op
+        self._called.append(op)
+        return op
+
+    def call_sleep(self, duration_us: int, name: str) -> Op[None]:
+        """Number a sleep, counted from the time of the turn."""
+        return self.call_sleep_until(self.machine.now_us + duration_us, name)
+
+    def call_sleep_until(self, due_us: int, name: str) -> Op[None]:
+        """Number a sleep until an instant."""
+        position = self._schedule(OpKind.SLEEP, name, b"", due_us)
+        op: Op[None] = Op(self.loop)
+        op.kind = OpKind.SLEEP
+        op.name = name
+        op.position = position
+        op.due_us = self.machine.recorded_due_us(position) or due_us
+        op.on_cancel = self._on_cancel
+        self._add(op)
+        return op
+
+    def call_wait(self, signal: Signal[Any], timeout_us: int | None, default: Any) -> Op[Any]:
+        """Number a wait for a signal."""
+        due_us = 0 if timeout_us is None else self.machine.now_us + timeout_us
+        position = self._schedule(OpKind.WAIT, signal.name, b"", due_us)
+        op: Op[Any] = Op(self.loop)
+        op.kind = OpKind.WAIT
+        op.name = signal.name
+        op.position = position
+        op.codec = signal.codec
+        op.default = default
+        op.due_us = self.machine.recorded_due_us(position) or due_us
+        op.on_cancel = self._on_cancel
+        self._add(op)
+        return op
+
+    def call_message(self, target_id: str, name: str, payload: bytes) -> Op[None]:
+        """Number a message to another run; its outcome is known at once."""
+        position = self._schedule(OpKind.MESSAGE, f"{name} to {target_id}", payload, 0)
+        op: Op[None] = Op(self.loop)
+        op.kind = OpKind.MESSAGE
+        op.name = name
+        op.position = position
+        recorded = self.machine.recorded_immediate(position)
+        if recorded is None:
+            outcome, failure = Outcome.VALUE, b""
+            try:
+                self._stage(position, target_id, name, payload)
+            except FuseeError as error:
+                outcome, failure = Outcome.FAILURE, encode_failure(error)
+            recorded = Completed(position, outcome, self.machine.now_us, failure)
+            self.machine.out.append(recorded)
+        if recorded.outcome == Outcome.VALUE:
+            op.set_result(None)
+        else:
+            op.arrive(Arrival(position, Outcome.FAILURE, recorded.payload))
+        return op
+
+    def register_query(self, query: Query[Any, Any], handler: Callable[..., Any]) -> None:
+        """Register a handler; the latest of a name serves."""
+        import inspect
+
+        if inspect.iscoroutinefunction(handler):
+            raise TypeError(f"the handler of {query!r} is async; a query answers at once: use def")
+        self._queries[query.name] = (query, handler)
+
+    # ------------------------------------------------------------ draws
+
+    def draw_now_us(self) -> int:
+        """Return group time, journaled."""
+        fresh = max(self._clock_us(), self.machine.now_us)
+        value = int.from_bytes(self._draw(OpKind.NOW, fresh.to_bytes(8, "big")), "big")
+        self.machine.now_us = max(self.machine.now_us, value)
+        return value
+
+    def draw_random(self) -> float:
+        """Return a number in [0, 1) with 53 random bits, journaled."""
+        data = self._draw(OpKind.RANDOM, self._entropy(8))
+        return (int.from_bytes(data, "big") >> 11) * 2.0**-53
+
+    def draw_uuid(self) -> bytes:
+        """Return the 16 bytes of a random UUID, journaled."""
+        data = bytearray(self._draw(OpKind.UUID, self._entropy(16)))
+        data[6] = data[6] & 0x0F | 0x40
+        data[8] = data[8] & 0x3F | 0x80
+        return bytes(data)
+
+    def rng(self) -> Random:
+        """Return the run's own generator."""
+        if self._rng is None:
+            self._rng = Random(self._draw(OpKind.RANDOM, self._entropy(16)))
+        return self._rng
+
+    # ------------------------------------------------------------ inside
+
+    def _is_mute(self) -> bool:
+        return self.machine.replaying or self.loop.evicting
+
+    def _check_may_call(self, what: str) -> None:
+        if self.loop.evicting or self.machine.mismatch is not None:
+            self.loop.evicted_call()
+            raise Evicted
+        if self._querying:
+            raise ReadOnlyViolation(f"{what} in a query handler: a query reads, it changes nothing")
+
+    def _schedule(self, op: OpKind, name: str, data: bytes, due_us: int, flags: int = 0) -> int:
+        if self.loop.evicting or self._querying or self.machine.mismatch is not None:
+            self._check_may_call(operation_text(op, name))
+        if len(name) > NAME_BYTES_MAX:
+            raise ValueError(f"the name {name[:40]!r}... has {len(name)} characters, at most 256")
+        position = self.machine.schedule(op, name, data, due_us, flags)
+        if position is None:
+            raise Evicted
+        return position
+
+    def _draw(self, op: OpKind, fresh: bytes) -> bytes:
+        self._check_may_call(operation_text(op, ""))
+        value = self.machine.draw(op, fresh)
+        if value is None:
+            raise Evicted
+        return value
+
+    def _add(self, op: AnyOp) -> None:
+        self._pending[op.position] = op
+        self._called.append(op)
+
+    def _on_cancel(self, op: Op[Any]) -> None:
+        """The code cancelled an operation. Only a step with effects still has an outcome."""
+        if self._pending.get(op.position) is not op:
+            return
+        if op.kind is not OpKind.STEP or op.read_only:
+            del self._pending[op.position]
+        self._cancelled.append(op)  # type: ignore[arg-type]

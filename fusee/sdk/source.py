@@ -1,0 +1,63 @@
+"""Where in the user's code something happened: "shop.py:41 in checkout"."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from types import FrameType
+from typing import Any
+
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_STDLIB = os.path.dirname(os.path.abspath(asyncio.__file__)) + os.sep
+
+
+def _is_users(frame: FrameType) -> bool:
+    name = frame.f_code.co_filename
+    return not name.startswith((_OURS, _STDLIB, "<"))
+
+
+def _text(frame: FrameType, line: int) -> str:
+    name = frame.f_code.co_filename
+    relative = os.path.relpath(name)
+    if not relative.startswith(".."):
+        name = relative
+    return f"{name}:{line} in {frame.f_code.co_name}"
+
+
+def call_site() -> str:
+    """Return the innermost frame of user code on the present stack, "" when there is none."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if _is_users(frame):
+            return _text(frame, frame.f_lineno)
+        frame = frame.f_back
+    return ""
+
+
+def rest_site(where: Any) -> str:
+    """Return where a task waits, or where an exception came from; "" when unknown."""
+    if isinstance(where, BaseException):
+        return _raise_site(where)
+    if where is None:
+        return ""
+    coroutine = where.get_coro()
+    found = ""
+    while coroutine is not None:
+        frame = getattr(coroutine, "cr_frame", None)
+        if frame is None:
+            break
+        if _is_users(frame):
+            found = _text(frame, frame.f_lineno)
+        coroutine = getattr(coroutine, "cr_await", None)
+    return found
+
+
+def _raise_site(error: BaseException) -> str:
+    trace = error.__traceback__
+    found = ""
+    while trace is not None:
+        if _is_users(trace.tb_frame):
+            found = _text(trace.tb_frame, trace.tb_lineno)
+        trace = trace.tb_next
+    return found

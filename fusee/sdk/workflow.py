@@ -1,0 +1,66 @@
+"""`@workflow`: an `async def f(ctx, *args)` that the engine can run and replay."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+
+from fusee.base.names import check_name
+from fusee.record.signature import CallSignature
+from fusee.sdk.context import Context
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+WorkflowFunction = Callable[Concatenate[Context, P], Coroutine[Any, Any, R]]
+
+
+class Workflow(Generic[P, R]):
+    """A workflow definition. Pass it to `Engine.open(workflows=[...])` and to `start`."""
+
+    def __init__(self, fn: WorkflowFunction[P, R], name: str | None, version: str) -> None:
+        if not inspect.iscoroutinefunction(fn):
+            raise TypeError(f"a workflow is an `async def`, {fn!r} is not")
+        if "<locals>" not in fn.__qualname__ and fn.__qualname__ != fn.__name__:
+            raise TypeError(f"{fn.__qualname__}: a workflow is a function, not a method")
+        self.fn = fn
+        self.name = check_name(fn.__name__ if name is None else name, what="a workflow's name")
+        self.version = check_name(version, what="a workflow's version")
+        self.signature = CallSignature(fn, skip_first=True)
+        self.__name__ = fn.__name__
+        self.__doc__ = fn.__doc__
+        self.__module__ = fn.__module__
+        self.__wrapped__ = fn
+
+    def __call__(self, ctx: Context, *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]:
+        """Call the function itself; for use inside another workflow."""
+        return self.fn(ctx, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<workflow {self.name}@{self.version}>"
+
+
+@overload
+def workflow(fn: WorkflowFunction[P, R], /) -> Workflow[P, R]: ...
+@overload
+def workflow(
+    *, name: str | None = None, version: str = "1"
+) -> Callable[[WorkflowFunction[P, R]], Workflow[P, R]]: ...
+def workflow(
+    fn: WorkflowFunction[P, R] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    version: str = "1",
+) -> Workflow[P, R] | Callable[[WorkflowFunction[P, R]], Workflow[P, R]]:
+    """Make an `async def f(ctx, *args)` a workflow.
+
+    name: in the log, default the function's name. version: runs stay on the version they
+    started with; a run whose version is not registered is held, never run on other code.
+    """
+
+    def define(target: WorkflowFunction[P, R]) -> Workflow[P, R]:
+        return Workflow(target, name, version)
+
+    return define if fn is None else define(fn)
