@@ -150,6 +150,8 @@ class FileLog:
 
     # ------------------------------------------------------------ state
 
+    is_instant = False
+
     @property
     def superblock(self) -> Superblock:
         """The superblock as it is on disk."""

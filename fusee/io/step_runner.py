@@ -1,0 +1,338 @@
+"""Runs step functions: async ones as tasks of the application's loop, sync ones in threads.
+
+Immediately before each call, in the same frame, it is checked that this node may still act.
+An attempt is known by its token (the `Attempt` itself), so a late result of a timed-out
+attempt is dropped. What the host cancels (Ctrl-C, shutdown) is not an outcome: the step
+runs again after a restart (rule R-6).
+
+At most `async_steps` async functions and `sync_threads` threads run at a time; what is over
+that waits in one queue, first come first served, as does everything while the node may not act.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import time
+from collections import deque
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING, Any, cast
+
+from fusee.base.errors import (
+    EncodeError,
+    PayloadTooLarge,
+    RetriesExhausted,
+    StepCancelled,
+    StepTimeout,
+)
+from fusee.engine.commitlog import Pressure
+from fusee.engine.program import Arrival
+from fusee.engine.steps import step_done, step_failed, step_lost
+from fusee.io.eager import start_task
+from fusee.record.failure import decode_failure, encode_failure
+from fusee.record.kinds import AttemptFailed, Outcome
+from fusee.sdk.current import CURRENT, StepContext
+from fusee.sdk.retry import after_failure
+
+if TYPE_CHECKING:
+    from fusee.engine.core import Core
+    from fusee.engine.program import PendingOp
+    from fusee.engine.run import Run
+    from fusee.io.threads import StepThreads
+    from fusee.sdk.op import StepOp
+
+monotonic_ns = time.monotonic_ns
+
+
+class Attempt:
+    """One call of a step function; the token by which its result is known."""
+
+    __slots__ = (
+        "cancel_requested",
+        "context",
+        "deadline",
+        "first_us",
+        "number",
+        "op",
+        "run",
+        "task",
+    )
+
+    def __init__(self, run: Run, op: StepOp[Any], number: int, first_us: int) -> None:
+        self.run = run
+        self.op = op
+        self.number = number
+        self.first_us = first_us
+        self.context = StepContext(run.key, op.position, number)
+        self.cancel_requested = False
+        self.deadline: asyncio.TimerHandle | None = None
+        self.task: asyncio.Task[None] | None = None
+
+
+class StepRunner:
+    """Implements `engine.program.Steps` on the application's event loop."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        threads: StepThreads,
+        *,
+        async_steps: int,
+        on_interrupt: Callable[[BaseException], None],
+    ) -> None:
+        self._loop = loop
+        self._threads = threads
+        self._async_max = async_steps
+        self._on_interrupt = on_interrupt
+        self._core: Core | None = None
+        self._random = Random()
+        self._waiting: deque[Attempt] = deque()
+        self._attempts: set[Attempt] = set()
+        self._async_running = 0
+        self._idle: asyncio.Future[None] | None = None
+        self.closing = False
+
+    def bind(self, core: Core) -> None:
+        """Say whose steps these are."""
+        self._core = core
+
+    @property
+    def running(self) -> list[Attempt]:
+        """Attempts whose function has started and not ended."""
+        return list(self._attempts)
+
+    # ------------------------------------------------------------ Steps
+
+    def start(self, run: Run, op: PendingOp, attempt: int, first_started_us: int) -> None:
+        """Start one attempt as soon as there is room."""
+        step = cast("StepOp[Any]", op)
+        token = Attempt(run, step, attempt, first_started_us)
+        run.in_flight[step.position] = token
+        if self._waiting:
+            self._waiting.append(token)
+            self.start_waiting()
+        else:
+            self._start(token)
+
+    def cancel(self, token: object) -> None:
+        """Ask the function of an attempt to stop; its outcome still comes."""
+        assert isinstance(token, Attempt), token
+        token.cancel_requested = True
+        token.context.request_cancel()
+        if token.task is not None:
+            token.task.cancel()
+        elif token in self._waiting:
+            self._waiting.remove(token)
+            self._fail(token, StepCancelled(f"step '{token.op.name}' was cancelled before it ran"))
+
+    def start_waiting(self) -> None:
+        """Start what waits for room or for the right to act."""
+        while self._waiting and self._may_start(self._waiting[0]):
+            self._start(self._waiting.popleft())
+
+    def stop(self) -> None:
+        """Cut off every function: async ones are cancelled, sync ones flagged. Nothing is recorded."""
+        self.closing = True
+        self._waiting.clear()
+        for attempt in list(self._attempts):
+            attempt.context.request_cancel()
+            if attempt.task is not None:
+                attempt.task.cancel()
+
+    async def idle(self, timeout_s: float) -> bool:
+        """Wait until no function runs, at most `timeout_s`; return whether none does."""
+        if not self._attempts:
+            return True
+        self._idle = self._loop.create_future()
+        done, _ = await asyncio.wait((self._idle,), timeout=max(0.0, timeout_s))
+        self._idle = None
+        return bool(done)
+
+    def _left(self, attempt: Attempt) -> None:
+        """The function of an attempt has ended."""
+        self._attempts.discard(attempt)
+        if attempt.deadline is not None:
+            attempt.deadline.cancel()
+        if self._idle is not None and not self._attempts and not self._idle.done():
+            self._idle.set_result(None)
+
+    # ------------------------------------------------------------ starting
+
+    def _may_start(self, attempt: Attempt) -> bool:
+        assert self._core is not None
+        log = self._core.log
+        if log.pressure is Pressure.STOP_STEPS or monotonic_ns() >= log.may_act_until_ns:
+            return False
+        return not attempt.op.spec.is_async or self._async_running < self._async_max
+
+    def _start(self, attempt: Attempt) -> None:
+        if not self._may_start(attempt):
+            self._waiting.append(attempt)
+            return
+        op = attempt.op
+        if not attempt.first_us:
+            assert self._core is not None
+            attempt.first_us = self._core.log.now_us()
+        self._attempts.add(attempt)
+        if op.spec.is_async:
+            self._async_running += 1
+            if op.timeout_s is not None:
+                self._begin_timeout(attempt)
+            attempt.task = start_task(self._loop, self._drive(attempt), op.variables)
+        else:
+            variables = op.variables.copy()
+            variables.run(CURRENT.set, attempt.context)
+            call = functools.partial(op.spec.fn, *op.args, **op.kwargs)
+            self._threads.submit(
+                call,
+                variables,
+                functools.partial(self._thread_done, attempt),
+                functools.partial(self._begin_timeout, attempt) if op.timeout_s else None,
+            )
+
+    def _begin_timeout(self, attempt: Attempt) -> None:
+        timeout_s = attempt.op.timeout_s
+        assert timeout_s is not None
+        attempt.context.deadline = time.monotonic() + timeout_s
+        attempt.deadline = self._loop.call_later(timeout_s, self._timed_out, attempt)
+
+    async def _drive(self, attempt: Attempt) -> None:
+        CURRENT.set(attempt.context)
+        op = attempt.op
+        try:
+            value = await op.spec.fn(*op.args, **op.kwargs)
+        except BaseException as error:
+            self._end_async(attempt)
+            self._raised(attempt, error)
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+        else:
+            self._end_async(attempt)
+            self._returned(attempt, value)
+
+    def _end_async(self, attempt: Attempt) -> None:
+        self._async_running -= 1
+        self._left(attempt)
+        if self._waiting:
+            self._loop.call_soon(self.start_waiting)
+
+    def _thread_done(self, attempt: Attempt, value: Any, error: BaseException | None) -> None:
+        if error is None and inspect.isawaitable(value):
+            self._async_running += 1
+            attempt.task = start_task(self._loop, self._await(attempt, value), attempt.op.variables)
+            return
+        self._left(attempt)
+        if error is None:
+            self._returned(attempt, value)
+        else:
+            self._raised(attempt, error)
+
+    async def _await(self, attempt: Attempt, awaitable: Any) -> None:
+        """A sync function returned an awaitable: its result is the awaited one."""
+        CURRENT.set(attempt.context)
+        try:
+            value = await awaitable
+        except BaseException as error:
+            self._end_async(attempt)
+            self._raised(attempt, error)
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+        else:
+            self._end_async(attempt)
+            self._returned(attempt, value)
+
+    # ------------------------------------------------------------ ending
+
+    def _returned(self, attempt: Attempt, value: Any) -> None:
+        op = attempt.op
+        try:
+            payload, value = op.codec.roundtrip(value)
+        except (EncodeError, PayloadTooLarge) as error:
+            error.add_note(
+                f"step '{op.name}' ran and its effects happened; only its result could not be "
+                "recorded, so it is not run again"
+            )
+            self._finish(attempt, error)
+            return
+        assert self._core is not None
+        arrival = Arrival(op.position, Outcome.VALUE, payload, value, attempt.number)
+        step_done(self._core, attempt.run, attempt, arrival)
+
+    def _raised(self, attempt: Attempt, error: BaseException) -> None:
+        if isinstance(error, asyncio.CancelledError):
+            self._cancelled(attempt)
+        elif isinstance(error, Exception):
+            self._fail(attempt, error)
+        else:
+            step_lost(attempt.run, attempt, attempt.op.position)
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                self._on_interrupt(error)
+
+    def _cancelled(self, attempt: Attempt) -> None:
+        """A function ended by CancelledError: asked by the code, by the host, or by itself."""
+        name = attempt.op.name
+        if attempt.cancel_requested:
+            self._finish(attempt, StepCancelled(f"step '{name}' was cancelled while it ran"))
+        elif self.closing or (attempt.task is not None and attempt.task.cancelling() > 0):
+            step_lost(attempt.run, attempt, attempt.op.position)
+        else:
+            text = f"step '{name}' raised CancelledError though nobody cancelled it"
+            self._fail(attempt, StepCancelled(text, spontaneous=True))
+
+    def _timed_out(self, attempt: Attempt) -> None:
+        """The attempt failed; whatever its function still brings is late."""
+        if attempt.run.in_flight.get(attempt.op.position) is not attempt:
+            return
+        timeout_s = attempt.op.timeout_s
+        error = StepTimeout(
+            f"step '{attempt.op.name}' ran longer than its timeout of {timeout_s:g} s"
+        )
+        self._fail(attempt, error)
+        attempt.context.request_cancel()
+        if attempt.task is not None:
+            attempt.task.cancel()
+
+    def _fail(self, attempt: Attempt, error: Exception) -> None:
+        """An attempt failed: another one, or the step's outcome."""
+        op = attempt.op
+        assert self._core is not None
+        if attempt.cancel_requested:
+            self._finish(attempt, error)
+            return
+        now_us = self._core.log.now_us()
+        elapsed_s = max(0, now_us - attempt.first_us) / 1e6
+        try:
+            verdict = after_failure(op.retry, attempt.number, error, elapsed_s, self._random)
+        except Exception as broken:  # `when=` is the user's code.
+            broken.add_note(f"raised by Retry(when=...) of step '{op.name}', asked about {error!r}")
+            self._finish(attempt, broken)
+            return
+        if verdict.delay_s is not None:
+            due_us = now_us + int(verdict.delay_s * 1e6)
+            record = AttemptFailed(
+                op.position, attempt.number, now_us, encode_failure(error), due_us, attempt.first_us
+            )
+            step_failed(self._core, attempt.run, attempt, record)
+        elif verdict.exhausted:
+            last = decode_failure(encode_failure(error))
+            text = f"step '{op.name}' failed {attempt.number} times; last: {error!r}"
+            exhausted = RetriesExhausted(text, attempt.number, last)
+            exhausted.__cause__ = last
+            self._finish(attempt, exhausted)
+        else:
+            self._finish(attempt, error)
+
+    def _finish(self, attempt: Attempt, error: Exception) -> None:
+        """The step's outcome is this failure; live code gets what replay will rebuild."""
+        assert self._core is not None
+        payload = encode_failure(error)
+        arrival = Arrival(
+            attempt.op.position,
+            Outcome.FAILURE,
+            payload,
+            decode_failure(payload),
+            attempt.number,
+        )
+        step_done(self._core, attempt.run, attempt, arrival)
