@@ -1,0 +1,163 @@
+"""Putting an engine together: a directory (or memory), its log, its replica, its core.
+
+This is the only place that knows which of the modes it is; everything else sees one replica
+on some storage.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fusee.base.checksum import NO_HASH
+from fusee.base.ids import BatchHash, Epoch, OpNumber, View
+from fusee.base.limits import SHARD_COUNT
+from fusee.engine.recovery import Recovery
+from fusee.io.calibration import open_device
+from fusee.io.directory import Directory
+from fusee.io.file_log import FileLog
+from fusee.io.log_files import NewGroup
+from fusee.io.submitter import Submitter
+from fusee.log.superblock import BatchId
+from fusee.node.local_node import LocalNode
+from fusee.node.memory_log import MemoryLog
+from fusee.vr.ready import Ready
+from fusee.vr.restart import on_recovered, on_view_persisted
+from fusee.vr.state import ReplicaState, ReplicaStatus
+
+if TYPE_CHECKING:
+    from fusee.base.clock import Clock
+    from fusee.engine.table import RunTable
+    from fusee.log.device import Device
+
+SEAL_FAST_S = 0.002
+SEAL_SLOW_S = 0.050
+FAST_FLUSH_NS = 300_000
+
+
+@dataclass(slots=True)
+class Assembly:
+    """The parts of one open engine below its core."""
+
+    node: LocalNode
+    table: RunTable
+    seal_delay_s: float
+    reports: tuple[str, ...]
+    directory: Directory | None = None
+    device: Device | None = None
+    submitter: Submitter | None = None
+    log: FileLog | None = None
+
+    def release(self) -> None:
+        """Let go of the device and the directory, unless a write may still hang in the system."""
+        hangs = self.submitter is not None and not self.submitter.close()
+        if self.device is not None and not hangs:
+            self.device.close()
+        if self.directory is not None:
+            if hangs:
+                self.directory.withhold_release("a write has not returned")
+            self.directory.release()
+
+
+def assemble_memory(clock: Clock) -> Assembly:
+    """A replica whose writes complete at once; nothing of it survives."""
+    group_id = os.urandom(16)
+    state = _state(group_id, view=0, head_op=0, head_hash=NO_HASH, ts_us=0)
+    ready = Ready()
+    on_recovered(state, ready)
+    on_view_persisted(state)
+    recovery = Recovery(SHARD_COUNT)
+    return Assembly(LocalNode(state, MemoryLog(), clock), recovery.table, SEAL_SLOW_S, ())
+
+
+def assemble_directory(
+    path: Path, clock: Clock, wake: Callable[[Callable[[], None]], object]
+) -> Assembly:
+    """Open a directory: lock, device, log, recovered runs, and the view this process leads.
+
+    Raises `DirectoryLocked`, `DirectoryRefused`, `AcknowledgedDataLost`; nothing is held then.
+    """
+    directory = Directory.acquire(path)
+    device: Device | None = None
+    try:
+        device = open_device(path)
+        return _assemble(directory, device, clock, wake)
+    except BaseException:
+        if device is not None:
+            device.close()
+        directory.release()
+        raise
+
+
+def _assemble(
+    directory: Directory,
+    device: Device,
+    clock: Clock,
+    wake: Callable[[Callable[[], None]], object],
+) -> Assembly:
+    submitter = Submitter(device, wake, clock)
+    recovery = Recovery(SHARD_COUNT)
+    fresh = NewGroup(group_id=os.urandom(16), incarnation=os.urandom(16), shard_count=SHARD_COUNT)
+    recovered = FileLog.open(
+        device,
+        submitter=submitter,
+        on_batch=recovery.apply,
+        now_us=clock.wall_us(),
+        format_new=fresh,
+    )
+    log = recovered.log
+    superblock = recovered.superblock
+    state = _state(
+        superblock.group_id,
+        view=superblock.view,
+        head_op=log.head_op,
+        head_hash=log.head_hash,
+        ts_us=recovered.ts_us,
+    )
+    ready = Ready()
+    on_recovered(state, ready)
+    assert ready.persist_view
+    log.save_superblock(
+        msgspec.structs.replace(
+            log.superblock,
+            view=state.view,
+            log_view=state.log_view,
+            vouch=BatchId(log.head_op, log.head_hash),
+        )
+    )
+    on_view_persisted(state)
+    fast = 0 < device.flush_ns <= FAST_FLUSH_NS
+    return Assembly(
+        LocalNode(state, log, clock),
+        recovery.finish(),
+        SEAL_FAST_S if fast else SEAL_SLOW_S,
+        recovered.reports,
+        directory,
+        device,
+        submitter,
+        log,
+    )
+
+
+def _state(
+    group_id: bytes, *, view: int, head_op: int, head_hash: bytes, ts_us: int
+) -> ReplicaState:
+    return ReplicaState(
+        group_id=group_id,
+        slot=0,
+        member_count=1,
+        epoch=Epoch(0),
+        view=View(view),
+        log_view=View(view),
+        status=ReplicaStatus.RECOVERING,
+        head_op=OpNumber(head_op),
+        head_hash=BatchHash(head_hash),
+        head_ts_us=ts_us,
+        commit_op=OpNumber(head_op),
+        durable={0: OpNumber(head_op)},
+    )

@@ -1,0 +1,267 @@
+"""Calls into a running engine: each returns once what it tells is committed.
+
+Everything that leaves here waits at the engine's gate for the ticket it depends on,
+refusals included. When the engine stops, every waiter gets `EngineStopped`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fusee.base.durations import seconds
+from fusee.base.errors import (
+    EngineStopped,
+    FuseeError,
+    Overloaded,
+    RunNotFound,
+    WorkflowCancelled,
+    WorkflowFailed,
+    WorkflowTerminated,
+    WorkflowTimedOut,
+)
+from fusee.base.ids import Ticket
+from fusee.base.limits import WAITING_CALLS_MAX
+from fusee.engine import admission, messages, views
+from fusee.engine.admission import Admitted, StartPolicy
+from fusee.engine.commitlog import Pressure
+from fusee.engine.run import Finished, records_of
+from fusee.record.failure import decode_failure
+from fusee.record.kinds import Closed, Started, Status
+
+if TYPE_CHECKING:
+    from fusee.engine.core import Core
+    from fusee.engine.run import Run
+    from fusee.record.payload import Codec
+    from fusee.sdk.retry import Duration
+
+T = TypeVar("T")
+
+ADMISSION_TIMEOUT_S = 30.0
+
+
+class Client:
+    """The calls of one engine, on its loop."""
+
+    def __init__(
+        self,
+        core: Core,
+        loop: asyncio.AbstractEventLoop,
+        check_usable: Callable[[], None],
+        warn: Callable[[str], None],
+    ) -> None:
+        self.core = core
+        self._loop = loop
+        self._check_usable = check_usable
+        self._warn = warn
+        self._waiters: set[asyncio.Future[Any]] = set()
+        self._waiting_for_room = 0
+        self._room: asyncio.Event = asyncio.Event()
+
+    # ------------------------------------------------------------ waiting
+
+    async def _wait(self, begin: Callable[[Callable[[Any], None]], None]) -> Any:
+        """Wait for one answer; `begin` is given the function that takes it."""
+        future: asyncio.Future[Any] = self._loop.create_future()
+        self._waiters.add(future)
+
+        def take(value: Any) -> None:
+            if not future.done():
+                future.set_result(value)
+
+        try:
+            begin(take)
+            return await future
+        finally:
+            self._waiters.discard(future)
+
+    async def committed(self, ticket: Ticket) -> None:
+        """Wait until everything up to `ticket` survives."""
+        await self._wait(lambda take: self.core.gate.when(ticket, take, None))
+
+    def stop(self, error: EngineStopped) -> None:
+        """The engine has stopped: every waiter hears it."""
+        for future in self._waiters:
+            if not future.done():
+                future.set_exception(error)
+        self._waiters.clear()
+        self._room.set()
+
+    def room_again(self) -> None:
+        """The log takes new work again."""
+        if self._waiting_for_room:
+            self._room.set()
+
+    async def _admit(self) -> None:
+        """Wait while the log is under pressure. Raises `Overloaded`; nothing is appended then."""
+        self._check_usable()
+        if self.core.log.pressure is Pressure.NONE:
+            return
+        if self._waiting_for_room >= WAITING_CALLS_MAX:
+            raise Overloaded(
+                f"{WAITING_CALLS_MAX} calls wait for the disk already; try again later"
+            )
+        self._waiting_for_room += 1
+        try:
+            async with asyncio.timeout(ADMISSION_TIMEOUT_S):
+                while self.core.log.pressure is not Pressure.NONE:
+                    self._room.clear()
+                    await self._room.wait()
+                    self._check_usable()
+        except TimeoutError:
+            text = f"the disk did not catch up within {ADMISSION_TIMEOUT_S:g} s; nothing was done"
+            raise Overloaded(text) from None
+        finally:
+            self._waiting_for_room -= 1
+
+    async def _refusing(self, call: Callable[[], T]) -> T:
+        """Make a call of the engine; a refusal leaves once what it rests on is committed."""
+        try:
+            return call()
+        except messages.Refused as refused:
+            await self.committed(refused.ticket)
+            error: FuseeError = refused.error
+        raise error
+
+    # ------------------------------------------------------------ calls
+
+    async def start(self, workflow_id: str, started: Started, policy: StartPolicy) -> Admitted:
+        """Begin a run, or find the one the policy leads to; return once that is durable."""
+        await self._admit()
+        admitted = await self._refusing(
+            lambda: admission.start(self.core, workflow_id, started, policy)
+        )
+        if admitted.input_differs:
+            self._warn(f"start of {workflow_id!r}: the run that was found has another input")
+        await self.committed(admitted.ticket)
+        return admitted
+
+    async def signal(
+        self,
+        workflow_id: str,
+        ordinal: int | None,
+        name: str,
+        payload: bytes,
+        signal_id: str | None,
+    ) -> None:
+        """Send a signal; return once it is durable."""
+        await self._admit()
+        unique = signal_id or uuid.uuid4().hex
+        signalled = await self._refusing(
+            lambda: messages.signal(self.core, workflow_id, ordinal, name, unique, payload)
+        )
+        if signalled.input_differs:
+            self._warn(f"signal {unique!r} of {workflow_id!r} came again with another value")
+        await self.committed(signalled.ticket)
+
+    async def query(
+        self, workflow_id: str, ordinal: int | None, name: str, payload: bytes
+    ) -> bytes:
+        """Ask a run; the answer waits until the state it reads is durable."""
+        self._check_usable()
+        answer = await self._wait(
+            lambda take: messages.query(self.core, workflow_id, ordinal, name, payload, take)
+        )
+        if isinstance(answer, BaseException):
+            raise answer
+        assert isinstance(answer, bytes)
+        return answer
+
+    async def _find(self, workflow_id: str, ordinal: int | None) -> Run | Finished:
+        self._check_usable()
+        found = self.core.table.find(workflow_id, ordinal)
+        if found is None:
+            await self.committed(self.core.log.appended)
+            raise RunNotFound(f"no run has the ID {workflow_id!r}")
+        return found
+
+    async def describe(self, workflow_id: str, ordinal: int | None) -> views.RunInfo:
+        """Describe a run; what it says is durable."""
+        return await self._view(workflow_id, ordinal, views.describe)
+
+    async def journal(self, workflow_id: str, ordinal: int | None) -> list[views.JournalEntry]:
+        """Return a run's operations; what they say is durable."""
+        return await self._view(workflow_id, ordinal, views.journal)
+
+    async def _view(
+        self, workflow_id: str, ordinal: int | None, look: Callable[[Run | Finished], T]
+    ) -> T:
+        found = await self._find(workflow_id, ordinal)
+        seen = look(found)
+        await self.committed(_ticket_of(found))
+        return seen
+
+    async def rows(self, limit: int | None) -> list[views.RunRow]:
+        """List runs, newest first; what the list says is durable."""
+        self._check_usable()
+        found = views.rows(self.core.table.all(), limit)
+        await self.committed(self.core.log.appended)
+        return found
+
+    async def result(
+        self, workflow_id: str, ordinal: int | None, codec: Codec, timeout: Duration | None
+    ) -> Any:
+        """Wait for a run to end; return its value once that is durable."""
+        found = await self._find(workflow_id, ordinal)
+        waiting = self._closed(found)
+        if timeout is None:
+            await waiting
+        else:
+            await _within(waiting, seconds(timeout), workflow_id)
+        ended = self.core.table.find(workflow_id, found.ordinal)
+        assert ended is not None, "a run that has ended is known"
+        return outcome_of(ended, codec)
+
+    async def _closed(self, found: Run | Finished) -> None:
+        if isinstance(found, Finished):
+            return
+        if not found.is_open:
+            await self.committed(found.last_ticket)
+            return
+        registered: list[Callable[[Any], None]] = []
+
+        def begin(take: Callable[[Any], None]) -> None:
+            registered.append(take)
+            found.on_closed.append(take)
+
+        try:
+            await self._wait(begin)
+        finally:
+            if registered[0] in found.on_closed:
+                found.on_closed.remove(registered[0])
+
+
+def _ticket_of(found: Run | Finished) -> Ticket:
+    return Ticket(0) if isinstance(found, Finished) else found.last_ticket
+
+
+async def _within(waiting: Coroutine[Any, Any, None], timeout_s: float, workflow_id: str) -> None:
+    try:
+        async with asyncio.timeout(timeout_s):
+            await waiting
+    except TimeoutError:
+        text = f"run {workflow_id!r} did not end within {timeout_s:g} s; it goes on"
+        raise TimeoutError(text) from None
+
+
+def outcome_of(ended: Run | Finished, codec: Codec) -> Any:
+    """Return the value a run ended with, or raise what it ended by."""
+    closed = ended.closed() if isinstance(ended, Finished) else records_of(ended)[-1][-1]
+    assert isinstance(closed, Closed), "the last record of an ended run is its end"
+    key = f"{ended.workflow_id}/{ended.ordinal}"
+    match Status(closed.status):
+        case Status.COMPLETED:
+            return codec.decode(closed.payload)
+        case Status.FAILED:
+            error = decode_failure(closed.payload)
+            raise WorkflowFailed(f"run {key} failed: {type(error).__name__}: {error}") from error
+        case Status.TERMINATED:
+            raise WorkflowTerminated(f"run {key} was terminated: {closed.reason}")
+        case Status.CANCELLED:
+            raise WorkflowCancelled(f"run {key} was cancelled: {closed.reason}")
+        case Status.TIMED_OUT:
+            raise WorkflowTimedOut(f"run {key} reached its time limit")
+        case Status.CONTINUED | Status.RUNNING:
+            raise AssertionError(f"run {key} ended as {closed.status}")

@@ -1,0 +1,259 @@
+"""`Engine`: durable workflows inside an application's own event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import platform
+import sys
+import sysconfig
+import uuid
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, ParamSpec, Self, TypeVar
+
+import fusee
+from fusee.base.durations import seconds
+from fusee.base.errors import (
+    AlreadyFinished,
+    AlreadyRunning,
+    EngineError,
+    EngineStopped,
+    FuseeError,
+    UnknownWorkflow,
+)
+from fusee.base.limits import ASYNC_STEPS_MAX, SYNC_THREADS_MAX
+from fusee.base.names import check_id
+from fusee.embed.client import Client
+from fusee.embed.handle import Run
+from fusee.embed.life import Life
+from fusee.embed.options import StartOptions
+from fusee.embed.programs import Registry
+from fusee.engine.admission import OnConflict, Reuse
+from fusee.record.kinds import Started
+from fusee.record.payload import codec_for
+from fusee.sdk.retry import Duration
+from fusee.sdk.workflow import Workflow
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+LOGGER = logging.getLogger("fusee")
+MEMORY = ":memory:"
+
+
+class Engine:
+    """Runs workflows in this process, durably. Made by `Engine.open`, used with `async with`."""
+
+    def __init__(
+        self,
+        path: Path | None,
+        registry: Registry,
+        *,
+        drain_s: float,
+        sync_threads: int,
+        async_steps: int,
+        on_stop: Literal["raise", "exit"],
+    ) -> None:
+        self._path = path
+        self._registry = registry
+        self._drain_s = drain_s
+        self._sync_threads = sync_threads
+        self._async_steps = async_steps
+        self._on_stop = on_stop
+        self._life: Life | None = None
+        self._client_or_none: Client | None = None
+        self._options = StartOptions()
+
+    @staticmethod
+    def open(
+        path: str | os.PathLike[str],
+        *,
+        workflows: Iterable[Workflow[Any, Any]],
+        drain: Duration = 10.0,
+        sync_threads: int = SYNC_THREADS_MAX,
+        async_steps: int = ASYNC_STEPS_MAX,
+        on_stop: Literal["raise", "exit"] = "raise",
+    ) -> Engine:
+        """Return an engine on a directory, or on ":memory:"; enter it to open it.
+
+        drain: how long closing waits for running step functions. sync_threads, async_steps:
+        how many step functions run at a time. on_stop: "exit" ends the process with code 70
+        when a write fails; "raise" leaves that to the application.
+
+        Argument errors are raised here; entering raises `DirectoryLocked`,
+        `DirectoryRefused` and `AcknowledgedDataLost`.
+        """
+        _check_python()
+        for name, value in (("sync_threads", sync_threads), ("async_steps", async_steps)):
+            if type(value) is not int or value < 1:
+                raise ValueError(f"{name}={value!r}: a whole number of at least 1")
+        if on_stop not in ("raise", "exit"):
+            raise ValueError(f"on_stop={on_stop!r}: 'raise' or 'exit'")
+        text = os.fspath(path)
+        if not text:
+            raise ValueError("the path of the engine's directory is empty")
+        return Engine(
+            None if text == MEMORY else Path(text),
+            Registry(workflows),
+            drain_s=seconds(drain),
+            sync_threads=sync_threads,
+            async_steps=async_steps,
+            on_stop=on_stop,
+        )
+
+    # ------------------------------------------------------------ life
+
+    async def __aenter__(self) -> Self:
+        if self._life is not None:
+            raise EngineError("this engine was opened before; call Engine.open again")
+        self._life = Life(
+            asyncio.get_running_loop(),
+            self._path,
+            self._registry,
+            sync_threads=self._sync_threads,
+            async_steps=self._async_steps,
+            exit_on_stop=self._on_stop == "exit",
+        )
+        await self._life.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self, drain: Duration | None = None) -> None:
+        """Close: no new work, running step functions finish up to `drain`, then are cut off.
+
+        Always returns, within one and a half times the drain. A function that is cut off is
+        a crash re-run after the next open, not an attempt. Idempotent.
+        """
+        if self._life is not None:
+            await self._life.close(self._drain_s if drain is None else seconds(drain))
+
+    @property
+    def stopped(self) -> BaseException | None:
+        """What stopped the engine, None while it runs and after an ordinary close."""
+        return None if self._life is None else self._life.stopped
+
+    @property
+    def life(self) -> Life:
+        """The open parts of the engine, for the command line and for tests."""
+        if self._life is None:
+            raise EngineError("the engine is not open: use `async with Engine.open(...)`")
+        return self._life
+
+    # ------------------------------------------------------------ calls
+
+    def options(
+        self,
+        *,
+        on_conflict: OnConflict | None = None,
+        reuse: Reuse | None = None,
+        version: str | None = None,
+        request_id: str | None = None,
+    ) -> Engine:
+        """Return this engine with options for `start` and `run`.
+
+        on_conflict: when a run of the ID is open: "fail", "use_existing",
+        "terminate_existing". reuse: when one has finished: "allow_failed_only", "allow",
+        "reject". version: of the workflow, default the one given. request_id: makes a
+        repeated start the same start.
+        """
+        view = object.__new__(Engine)
+        view.__dict__.update(self.__dict__)
+        view._options = self._options.updated(on_conflict, reuse, version, request_id)
+        return view
+
+    async def start(
+        self, workflow: Workflow[P, R], workflow_id: str, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Run[R]:
+        """Start a run; return once that is durable.
+
+        Raises `AlreadyRunning`, `AlreadyFinished` (their `.run` is the run that is there),
+        `UnknownWorkflow`, `PayloadMismatch`, `EncodeError`, `StorageFull`.
+        """
+        definition = self._registered(workflow)
+        check_id(workflow_id, what="workflow ID")
+        payload = definition.signature.check(args, kwargs)
+        client = self.life.client
+        now_us = client.core.log.now_us()
+        started = Started(
+            definition.name,
+            definition.version,
+            payload,
+            self._options.request_bytes() or uuid.uuid4().bytes,
+            now_us,
+            platform.python_version(),
+            fusee.__version__,
+        )
+        codec = definition.signature.result_codec
+        try:
+            admitted = await client.start(workflow_id, started, self._options.policy)
+        except (AlreadyRunning, AlreadyFinished) as error:
+            error.run = Run(client, workflow_id, error.run.ordinal, codec)
+            raise
+        return Run(
+            client,
+            workflow_id,
+            admitted.run.ordinal,
+            codec,
+            started_by_me=admitted.started_by_me,
+            input_differs=admitted.input_differs,
+        )
+
+    async def run(
+        self, workflow: Workflow[P, R], workflow_id: str, /, *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """Start a run and wait for its result."""
+        started = await self.start(workflow, workflow_id, *args, **kwargs)
+        return await started.result()
+
+    def get(self, workflow: Workflow[P, R] | str, workflow_id: str) -> Run[R]:
+        """Return a handle of the newest run of an ID; nothing is looked up yet.
+
+        A workflow's name serves for workflows that are not registered here; its results
+        then come as plain JSON values.
+        """
+        check_id(workflow_id, what="workflow ID")
+        if isinstance(workflow, str):
+            codec = codec_for(Any, where=f"result of workflow '{workflow}'")
+        else:
+            codec = workflow.signature.result_codec
+        return Run(self.life.client, workflow_id, None, codec)
+
+    def _registered(self, workflow: Workflow[P, R]) -> Workflow[Any, Any]:
+        if not isinstance(workflow, Workflow):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"start takes a function decorated with @fusee.workflow, not {workflow!r}"
+            )
+        version = self._options.version or workflow.version
+        found = self._registry.find(workflow.name, version)
+        if found is None:
+            self._registry.newest(workflow.name)  # Says so when the name itself is unknown.
+            known = ", ".join(self._registry.versions(workflow.name))
+            raise UnknownWorkflow(
+                f"workflow {workflow.name}@{version} is not registered (registered: {known})"
+            )
+        return found
+
+
+def _check_python() -> None:
+    if sys.flags.optimize:
+        raise EngineError("Fusee refuses to run under python -O: its asserts guard the log")
+    if (
+        sysconfig.get_config_var("Py_GIL_DISABLED")
+        and os.environ.get("FUSEE_ALLOW_FREE_THREADED") != "1"
+    ):
+        raise EngineError(
+            "free-threaded Python is not tested; set FUSEE_ALLOW_FREE_THREADED=1 to try it"
+        )
+
+
+__all__ = ["Callable", "Engine", "EngineStopped", "FuseeError"]

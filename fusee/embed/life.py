@@ -1,0 +1,217 @@
+"""The life of one open engine: opening, running, stopping, closing.
+
+Opening and closing are written so that every way out releases what was taken: the lock, the
+device, threads, coroutines. Close always returns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fusee.base.errors import EngineStopped
+from fusee.embed.assembly import Assembly, assemble_directory, assemble_memory
+from fusee.embed.client import Client
+from fusee.embed.programs import Registry, loader
+from fusee.embed.pump import Pump
+from fusee.embed.upkeep import Upkeep
+from fusee.engine.commitlog import Stopped
+from fusee.engine.core import Core
+from fusee.engine.run import Run
+from fusee.io.clock import SystemClock
+from fusee.io.step_runner import StepRunner
+from fusee.io.threads import StepThreads
+from fusee.loop.ordered import check_ordered_set, install_ordered_set
+
+LOGGER = logging.getLogger("fusee")
+EXIT_CODE_STOPPED = 70
+
+
+class Life:
+    """Everything that exists while an engine is open."""
+
+    client: Client
+    core: Core
+    pump: Pump
+    runner: StepRunner
+    assembly: Assembly
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        path: Path | None,
+        registry: Registry,
+        *,
+        sync_threads: int,
+        async_steps: int,
+        exit_on_stop: bool,
+    ) -> None:
+        self.registry = registry
+        self.stopped: BaseException | None = None
+        self._loop = loop
+        self._path = path
+        self._sync_threads = sync_threads
+        self._async_steps = async_steps
+        self._exit_on_stop = exit_on_stop
+        self._closed = False
+        self._is_open = False
+
+    async def open(self) -> None:
+        """Open: recover the runs, lead a new view, and let open runs go on."""
+        install_ordered_set()
+        check_ordered_set()
+        clock = SystemClock()
+        if self._path is None:
+            self.assembly = assemble_memory(clock)
+        else:
+            self.assembly = assemble_directory(self._path, clock, self._wake_from_thread)
+        for report in self.assembly.reports:
+            LOGGER.warning("%s: %s", self._path, report)
+        self._wire()
+        self._is_open = True
+        for run in self.core.table.open_runs():
+            self.core.queue(run)
+        self.pump.wake()
+
+    def _wire(self) -> None:
+        assembly, loop = self.assembly, self._loop
+        threads = StepThreads(self._sync_threads, self._wake_from_thread)
+        self._threads = threads
+        self.runner = StepRunner(
+            loop, threads, async_steps=self._async_steps, on_interrupt=self._interrupted
+        )
+        self.core = Core(
+            assembly.node,
+            table=assembly.table,
+            steps=self.runner,
+            load_program=loader(self.registry, lambda: self.core),
+            wake=lambda: self.pump.wake(),
+        )
+        self.runner.bind(self.core)
+        self.client = Client(self.core, loop, self.check_usable, LOGGER.warning)
+        self.upkeep = Upkeep(self.core, assembly.log, self._wake_from_thread, assembly.node.stop)
+        submitter = assembly.submitter
+        self.pump = Pump(
+            loop,
+            self.core,
+            assembly.node,
+            yield_gil=submitter.yield_gil if submitter is not None else _no_thread_waits,
+            seal_delay_s=assembly.seal_delay_s,
+            on_turned=self._turned,
+        )
+        assembly.node.listen(self.pump.on_commit, self.pump.wake, self._on_stop)
+
+    def _turned(self) -> None:
+        """After each iteration: what is not urgent."""
+        self.runner.start_waiting()
+        self.client.room_again()
+        self.upkeep.look()
+
+    def _wake_from_thread(self, callback: Callable[[], None]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(callback)
+        except RuntimeError:
+            if not self._loop.is_closed():
+                raise
+
+    def check_usable(self) -> None:
+        """Raise when the engine cannot take calls: closed, stopped, forked, another loop."""
+        if self.stopped is not None:
+            raise EngineStopped(f"the engine has stopped: {self.stopped}", self.stopped)
+        if self._closed or not self._is_open:
+            raise EngineStopped("the engine is closed")
+        if self.assembly.directory is not None:
+            self.assembly.directory.check_owner()
+        if asyncio.get_running_loop() is not self._loop:
+            raise RuntimeError("the engine belongs to another event loop; call it there")
+
+    # ------------------------------------------------------------ stopping
+
+    def _on_stop(self, stopped: Stopped) -> None:
+        """The log has stopped: gates never open, waiters hear it, health fails."""
+        cause = stopped.reason
+        self.stopped = cause if cause is not None else EngineStopped()
+        self.core.gate.shut_for_good()
+        self.core.draining = True
+        self.runner.stop()
+        directory, device = self.assembly.directory, self.assembly.device
+        if directory is not None and getattr(device, "is_buffered", False):
+            # After a failed flush the page cache may show what the disk does not hold.
+            directory.withhold_release("a write failed on a buffered device")
+        error = EngineStopped(f"the engine has stopped: {cause}", cause)
+        error.__cause__ = cause
+        LOGGER.critical("the engine has stopped and its process should end: %r", cause)
+        self.client.stop(error)
+        if self._exit_on_stop:
+            os._exit(EXIT_CODE_STOPPED)
+
+    def _interrupted(self, error: BaseException) -> None:
+        """A step raised SystemExit or KeyboardInterrupt: begin to drain; asyncio ends the program."""
+        self.core.draining = True
+        self.client.stop(EngineStopped(f"a step raised {error!r}; the engine is draining", error))
+
+    # ------------------------------------------------------------ closing
+
+    async def close(self, drain_s: float) -> None:
+        """Close; see `Engine.close`."""
+        if self._closed or not self._is_open:
+            return
+        self._closed = True
+        self.core.draining = True
+        try:
+            if self.stopped is None:
+                await self._drain(drain_s)
+        finally:
+            self._finish()
+
+    async def _drain(self, drain_s: float) -> None:
+        """Let running functions finish, then cut them off; write what they brought."""
+        deadline = self._loop.time() + drain_s
+        try:
+            await self.runner.idle(deadline - self._loop.time())
+        finally:
+            for attempt in self.runner.running:
+                LOGGER.warning(
+                    "step '%s' of run %s was cut off by closing; it runs again after the next open",
+                    attempt.op.name,
+                    attempt.run.key,
+                )
+            self.runner.stop()
+        await self.runner.idle(drain_s / 2)
+        await self._flush_rest()
+
+    async def _flush_rest(self) -> None:
+        node = self.assembly.node
+        while node.uncommitted and node.stopped is None:
+            if not node.flush():
+                await self.client.committed(node.appended)
+        while node.storage.busy and node.stopped is None:
+            await asyncio.sleep(0)
+        if node.stopped is None:
+            node.seal_if_idle()
+
+    def _finish(self) -> None:
+        """Release everything. Runs on every way out, and does not wait."""
+        self.pump.close()
+        self.runner.stop()
+        for run in list(self.core.table.all()):
+            if isinstance(run, Run):
+                self.core.unload(run)
+        for name in self.core.unwilling:
+            LOGGER.warning("workflow task %s refused to unwind and was left behind", name)
+        self.core.gate.shut_for_good()
+        self.client.stop(EngineStopped("the engine was closed"))
+        self._threads.close()
+        self.upkeep.close()
+        self.assembly.release()
+
+
+def _no_thread_waits() -> None:
+    """There is no writer thread."""
+
+
+AnyCallable = Callable[..., Any]

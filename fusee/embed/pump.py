@@ -1,0 +1,148 @@
+"""The pump: what the engine does in one iteration of the application's loop.
+
+    timers due -> ready turns (at most 64) -> one flush -> gates open, step functions start
+
+The flush comes after every ready turn, so one write carries all of an iteration's turns;
+what the opened gates start is next iteration's work. On an instant device the round repeats
+within the iteration until the turns are used up. The pump runs only when there is
+something to do: `wake` schedules it once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from fusee.base.limits import TURNS_PER_ITERATION_MAX
+from fusee.engine.turns import fire_timers, run_turns
+from fusee.loop.asyncgens import install_asyncgen_hooks, restore_asyncgen_hooks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fusee.base.ids import Ticket
+    from fusee.engine.core import Core
+    from fusee.node.local_node import LocalNode
+
+TIMER_CHECK_S_MAX = 1.0
+"""Due times are wall-clock times: look again this often, in case the clock was set."""
+
+
+class Pump:
+    """Turns one engine on the application's loop."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        core: Core,
+        node: LocalNode,
+        *,
+        yield_gil: Callable[[], None],
+        seal_delay_s: float,
+        on_turned: Callable[[], None],
+    ) -> None:
+        self.iterations = 0
+        self._loop = loop
+        self._core = core
+        self._node = node
+        self._yield_gil = yield_gil
+        self._seal_delay_s = seal_delay_s
+        self._on_turned = on_turned
+        self._scheduled = False
+        self._closed = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due_us = 0
+        self._seal: asyncio.TimerHandle | None = None
+        self._sealed_at_batch = 0
+
+    def wake(self) -> None:
+        """Run soon, on the application's loop. Called there only."""
+        if not self._scheduled and not self._closed:
+            self._scheduled = True
+            self._loop.call_soon(self._run)
+
+    def on_commit(self, ticket: Ticket) -> None:
+        """Everything up to `ticket` survives: open gates, and go on with what they start."""
+        self._core.committed(ticket)
+
+    def close(self) -> None:
+        """Never run again."""
+        self._closed = True
+        for handle in (self._timer, self._seal):
+            if handle is not None:
+                handle.cancel()
+
+    def _run(self) -> None:
+        if self._closed:
+            return
+        self.iterations += 1
+        hooks = install_asyncgen_hooks()
+        try:
+            self._iterate()
+        except BaseException as error:
+            # A failed assert, a bug, Ctrl-C inside workflow code: nothing may commit after it.
+            self._node.stop(error)
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            restore_asyncgen_hooks(hooks)
+
+    def _iterate(self) -> None:
+        core, node = self._core, self._node
+        turns_left = TURNS_PER_ITERATION_MAX
+        while True:
+            if core.timers:
+                fire_timers(core, TURNS_PER_ITERATION_MAX)
+            if node.storage.busy:
+                while turns_left and run_turns(core, 1):
+                    turns_left -= 1
+                    self._yield_gil()
+            else:
+                turns_left -= run_turns(core, turns_left)
+            flushed = node.flush()
+            if not node.storage.is_instant or turns_left <= 0:
+                break
+            if not core.ready and not flushed:
+                break
+        self._scheduled = False
+        if core.timers:
+            self._arm_timer()
+        if (core.ready and not core.draining) or (node.wants_flush and not node.storage.busy):
+            self.wake()
+        elif not node.storage.is_instant and self._seal is None:
+            self._arm_seal()
+        self._on_turned()
+
+    # ------------------------------------------------------------ timers
+
+    def _arm_timer(self) -> None:
+        due_us = self._core.timers.next_due_us()
+        if due_us is None or (self._timer is not None and self._timer_due_us <= due_us):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_due_us = due_us
+        delay_s = (due_us - self._core.log.now_us()) / 1e6
+        self._timer = self._loop.call_later(
+            min(max(delay_s, 0.0), TIMER_CHECK_S_MAX), self._timer_rang
+        )
+
+    def _timer_rang(self) -> None:
+        self._timer = None
+        self.wake()
+
+    # ------------------------------------------------------------ seals
+
+    def _arm_seal(self) -> None:
+        self._sealed_at_batch = self._node.batches_written
+        self._seal = self._loop.call_later(self._seal_delay_s, self._seal_due)
+
+    def _seal_due(self) -> None:
+        """Seal when nothing was written since the delay began; else begin a new delay."""
+        self._seal = None
+        if self._closed:
+            return
+        if self._node.batches_written != self._sealed_at_batch:
+            self._arm_seal()
+        else:
+            self._node.seal_if_idle()
