@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from fusee.engine.table import RunTable
     from fusee.log.device import Device
 
+Wake = Callable[[Callable[[], None]], object]
+"""Runs a function on the owner's loop, from any thread."""
+Assemble = Callable[["Clock", Wake], "Assembly"]
+"""How an engine gets what lies below its core."""
+
 SEAL_FAST_S = 0.002
 SEAL_SLOW_S = 0.050
 FAST_FLUSH_NS = 300_000
@@ -64,7 +69,7 @@ class Assembly:
             self.directory.release()
 
 
-def assemble_memory(clock: Clock) -> Assembly:
+def assemble_memory(clock: Clock, wake: Wake) -> Assembly:
     """A replica whose writes complete at once; nothing of it survives."""
     group_id = os.urandom(16)
     state = _state(group_id, view=0, head_op=0, head_hash=NO_HASH, ts_us=0)
@@ -75,9 +80,7 @@ def assemble_memory(clock: Clock) -> Assembly:
     return Assembly(LocalNode(state, MemoryLog(), clock), recovery.table, SEAL_SLOW_S, ())
 
 
-def assemble_directory(
-    path: Path, clock: Clock, wake: Callable[[Callable[[], None]], object]
-) -> Assembly:
+def assemble_directory(path: Path, clock: Clock, wake: Wake) -> Assembly:
     """Open a directory: lock, device, log, recovered runs, and the view this process leads.
 
     Raises `DirectoryLocked`, `DirectoryRefused`, `AcknowledgedDataLost`; nothing is held then.
@@ -86,7 +89,7 @@ def assemble_directory(
     device: Device | None = None
     try:
         device = open_device(path)
-        return _assemble(directory, device, clock, wake)
+        return assemble_on(device, directory, clock, wake)
     except BaseException:
         if device is not None:
             device.close()
@@ -94,12 +97,8 @@ def assemble_directory(
         raise
 
 
-def _assemble(
-    directory: Directory,
-    device: Device,
-    clock: Clock,
-    wake: Callable[[Callable[[], None]], object],
-) -> Assembly:
+def assemble_on(device: Device, directory: Directory | None, clock: Clock, wake: Wake) -> Assembly:
+    """Recover the log on a device and lead a new view of its group of one."""
     submitter = Submitter(device, wake, clock)
     recovery = Recovery(SHARD_COUNT)
     fresh = NewGroup(group_id=os.urandom(16), incarnation=os.urandom(16), shard_count=SHARD_COUNT)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+import functools
 import os
 import platform
 import sys
 import sysconfig
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, Self, TypeVar
@@ -20,12 +20,11 @@ from fusee.base.errors import (
     AlreadyFinished,
     AlreadyRunning,
     EngineError,
-    EngineStopped,
-    FuseeError,
     UnknownWorkflow,
 )
 from fusee.base.limits import ASYNC_STEPS_MAX, SYNC_THREADS_MAX
 from fusee.base.names import check_id
+from fusee.embed.assembly import Assemble, assemble_directory, assemble_memory
 from fusee.embed.client import Client
 from fusee.embed.handle import Run
 from fusee.embed.life import Life
@@ -40,7 +39,6 @@ from fusee.sdk.workflow import Workflow
 P = ParamSpec("P")
 R = TypeVar("R")
 
-LOGGER = logging.getLogger("fusee")
 MEMORY = ":memory:"
 
 
@@ -49,15 +47,15 @@ class Engine:
 
     def __init__(
         self,
-        path: Path | None,
+        assemble: Assemble,
         registry: Registry,
         *,
-        drain_s: float,
-        sync_threads: int,
-        async_steps: int,
-        on_stop: Literal["raise", "exit"],
+        drain_s: float = 10.0,
+        sync_threads: int = SYNC_THREADS_MAX,
+        async_steps: int = ASYNC_STEPS_MAX,
+        on_stop: Literal["raise", "exit"] = "raise",
     ) -> None:
-        self._path = path
+        self._assemble = assemble
         self._registry = registry
         self._drain_s = drain_s
         self._sync_threads = sync_threads
@@ -96,7 +94,9 @@ class Engine:
         if not text:
             raise ValueError("the path of the engine's directory is empty")
         return Engine(
-            None if text == MEMORY else Path(text),
+            assemble_memory
+            if text == MEMORY
+            else functools.partial(assemble_directory, Path(text)),
             Registry(workflows),
             drain_s=seconds(drain),
             sync_threads=sync_threads,
@@ -111,7 +111,7 @@ class Engine:
             raise EngineError("this engine was opened before; call Engine.open again")
         self._life = Life(
             asyncio.get_running_loop(),
-            self._path,
+            self._assemble,
             self._registry,
             sync_threads=self._sync_threads,
             async_steps=self._async_steps,
@@ -254,6 +254,3 @@ def _check_python() -> None:
         raise EngineError(
             "free-threaded Python is not tested; set FUSEE_ALLOW_FREE_THREADED=1 to try it"
         )
-
-
-__all__ = ["Callable", "Engine", "EngineStopped", "FuseeError"]

@@ -10,11 +10,9 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 from fusee.base.errors import EngineStopped
-from fusee.embed.assembly import Assembly, assemble_directory, assemble_memory
+from fusee.embed.assembly import Assemble, Assembly
 from fusee.embed.client import Client
 from fusee.embed.programs import Registry, loader
 from fusee.embed.pump import Pump
@@ -43,7 +41,7 @@ class Life:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        path: Path | None,
+        assemble: Assemble,
         registry: Registry,
         *,
         sync_threads: int,
@@ -53,7 +51,7 @@ class Life:
         self.registry = registry
         self.stopped: BaseException | None = None
         self._loop = loop
-        self._path = path
+        self._assemble = assemble
         self._sync_threads = sync_threads
         self._async_steps = async_steps
         self._exit_on_stop = exit_on_stop
@@ -64,13 +62,9 @@ class Life:
         """Open: recover the runs, lead a new view, and let open runs go on."""
         install_ordered_set()
         check_ordered_set()
-        clock = SystemClock()
-        if self._path is None:
-            self.assembly = assemble_memory(clock)
-        else:
-            self.assembly = assemble_directory(self._path, clock, self._wake_from_thread)
+        self.assembly = self._assemble(SystemClock(), self._wake_from_thread)
         for report in self.assembly.reports:
-            LOGGER.warning("%s: %s", self._path, report)
+            LOGGER.warning("%s", report)
         self._wire()
         self._is_open = True
         for run in self.core.table.open_runs():
@@ -212,6 +206,3 @@ class Life:
 
 def _no_thread_waits() -> None:
     """There is no writer thread."""
-
-
-AnyCallable = Callable[..., Any]
