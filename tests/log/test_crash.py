@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fusee.base.errors import AcknowledgedDataLost, EngineError
+from fusee.base.errors import EngineError
 from fusee.io.file_log import SEQ_GAP
 from fusee.log.batch import Batch
 from fusee.log.ending import EndClass
@@ -77,7 +78,7 @@ def live(seed: int, boots: int, garbage: float) -> list[Opened]:
     return seen
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 6))
 @example(seed=0, boots=6)
 def test_a_power_cut_loses_nothing_acknowledged_and_is_always_told_apart(seed, boots):
@@ -86,14 +87,14 @@ def test_a_power_cut_loses_nothing_acknowledged_and_is_always_told_apart(seed, b
         assert opened.log.superblock.unknown is None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 6))
 def test_units_that_turn_to_garbage_lose_nothing_acknowledged(seed, boots):
     for opened in live(seed, boots, garbage=0.3):
         assert opened.end.end_class in tuple(EndClass)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 40))
 def test_rot_is_refused_or_reported_and_never_skipped(seed, boots, flips):
     random = Random(seed)
@@ -104,8 +105,7 @@ def test_rot_is_refused_or_reported_and_never_skipped(seed, boots, flips):
         device.flip(file, random.randrange(device.size(file)), random.randrange(8))
     try:
         again = open_log(device, new=False)
-    except (AcknowledgedDataLost, EngineError) as error:
-        assert str(error)
+    except EngineError:
         return
     assert again.batches == whole[: len(again.batches)]
     if len(again.batches) < len(whole):
@@ -175,4 +175,4 @@ def land(device: RamDevice, opened: Opened, batch: Batch, fate: str, random: Ran
 def test_every_boot_starts_above_what_the_last_one_can_have_written():
     device = RamDevice()
     floors = [open_log(device).log.superblock.seq_floor for _ in range(4)]
-    assert [b - a for a, b in zip(floors, floors[1:], strict=False)] == [SEQ_GAP] * 3
+    assert [b - a for a, b in pairwise(floors)] == [SEQ_GAP] * 3
