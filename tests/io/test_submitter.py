@@ -237,7 +237,7 @@ class SleepingDevice:
 
 
 def test_a_loop_that_polls_and_yields_does_not_starve_the_writer(owner):
-    """Without yielding, this takes most of a second for each write."""
+    """100 writes of 1 ms take 0.12 s; without yielding some seconds or never end."""
     submitter, outcomes = Submitter(SleepingDevice(), owner.wake, SystemClock()), []
     poll = select.poll()
     start_s = time.monotonic()
@@ -251,4 +251,4 @@ def test_a_loop_that_polls_and_yields_does_not_starve_the_writer(owner):
             callback()
     took_s = time.monotonic() - start_s
     assert submitter.close()
-    assert took_s < 10
+    assert took_s < 2
