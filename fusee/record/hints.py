@@ -12,6 +12,7 @@ their classes are known by their attributes.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import sys
 import typing
 from typing import Annotated, Any, Final, ForwardRef, TypeVar, get_args, get_origin
@@ -77,7 +78,7 @@ def is_pydantic(cls: Any) -> bool:
 
 def is_named_tuple(cls: Any) -> bool:
     """Return whether `cls` was made by NamedTuple or namedtuple."""
-    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
+    return hasattr(cls, "_fields") and isinstance(cls, type) and issubclass(cls, tuple)
 
 
 def fields_of(annotation: Any) -> tuple[Field, ...]:
@@ -138,9 +139,7 @@ def _class_hints(annotation: Any) -> dict[str, Any]:
     if not filled:
         return hints
     owners = {
-        name: klass
-        for klass in reversed(cls.__mro__)
-        for name in klass.__dict__.get("__annotations__", ())
+        name: klass for klass in reversed(cls.__mro__) for name in inspect.get_annotations(klass)
     }
     if not hasattr(cls, "__orig_bases__") or not owners:
         return hints

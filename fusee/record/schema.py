@@ -20,11 +20,12 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 
 from fusee.record import hints
-from fusee.record.containers import DictPlan, ListPlan, SetPlan, TuplePlan, UnionPlan
+from fusee.record.containers import OBJECT, DictPlan, ListPlan, SetPlan, TuplePlan, UnionPlan
 from fusee.record.foreign import ModelPlan, read_model
 from fusee.record.objects import ObjectPlan, StructPlan, TypedDictPlan
-from fusee.record.plan import Plan, Unfit, reachable
+from fusee.record.plan import Plan, Unfit, class_of, reachable
 from fusee.record.scalars import (
+    INT,
     SCALAR_PLANS,
     Choice,
     EnumScalar,
@@ -174,7 +175,7 @@ def _build_dict(label: str, key: Any, value: Plan, building: dict[Any, Plan]) ->
     return DictPlan(label, plan, key, value)
 
 
-def _build_class(annotation: Any, origin: type, building: dict[Any, Plan]) -> Plan:
+def _build_class(annotation: Any, origin: type[Any], building: dict[Any, Plan]) -> Plan:
     label = hints.label(annotation)
     if issubclass(origin, Enum):
         return _build_enum(label, origin)
@@ -255,7 +256,7 @@ def _build_union(annotation: Any, args: tuple[Any, ...], building: dict[Any, Pla
 
 def _distinct(one: Plan, other: Plan) -> bool:
     common = one.kinds & other.kinds
-    if common == {"int"} and (isinstance(one, FloatScalar) or isinstance(other, FloatScalar)):
+    if common == INT and (isinstance(one, FloatScalar) or isinstance(other, FloatScalar)):
         return True  # floats are always written with a point or exponent
     if not common:
         return True
@@ -264,7 +265,7 @@ def _distinct(one: Plan, other: Plan) -> bool:
         if a.tag is not None and b.tag is not None and a.tag_field == b.tag_field:
             return a.tag != b.tag
     classes = (ObjectPlan, ModelPlan)
-    if common == {"object"} and isinstance(one, classes) and isinstance(other, classes):
+    if common == OBJECT and isinstance(one, classes) and isinstance(other, classes):
         return bool(one.required - other.keys) and bool(other.required - one.keys)
     return False
 
@@ -273,7 +274,7 @@ def _distinct(one: Plan, other: Plan) -> bool:
 
 
 def _build_enum(label: str, cls: type[Enum]) -> Plan:
-    kinds = {type(member.value) for member in cls}
+    kinds = {class_of(member.value) for member in cls}
     if not kinds:
         raise Unfit(f"enum {label} has no members")
     if kinds in ({str}, {int}):
