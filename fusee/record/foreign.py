@@ -116,12 +116,11 @@ def _settle(value: Any, written: Any) -> Any:
         if value.utcoffset() is None:
             raise Unfit(NAIVE)
     elif type(written) is list and issubclass(cls, (list, tuple, set, frozenset)):
-        items = _settle_items(value, json)
+        json = _settle_items(value, json)
         if issubclass(cls, (set, frozenset)):
-            items.sort(key=write)
-        return items
+            json.sort(key=write)
     elif type(written) is dict and issubclass(cls, dict):
-        return dict(zip(json, _settle_items(value.values(), json.values()), strict=False))
+        json = dict(zip(json, _settle_items(value.values(), json.values()), strict=False))
     return json
 
 

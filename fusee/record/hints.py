@@ -15,7 +15,7 @@ import dataclasses
 import inspect
 import sys
 import typing
-from typing import Annotated, Any, Final, ForwardRef, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Final, ForwardRef, NamedTuple, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -24,7 +24,7 @@ _PARAMETERS = ("ParamSpec", "ParamSpecArgs", "ParamSpecKwargs", "TypeVarTuple")
 _NO_DEFAULT: Any = msgspec.NODEFAULT
 
 
-class Field(msgspec.Struct, frozen=True, gc=False):
+class Field(NamedTuple):
     """One field of a class: its name here, its name in JSON, its type and default."""
 
     name: str
@@ -55,6 +55,13 @@ def strip(annotation: Any) -> Any:
             annotation = annotation.__bound__ or Any
         else:
             return annotation
+
+
+def is_constrained(annotation: Any) -> bool:
+    """Return whether the annotation carries constraints of msgspec."""
+    if get_origin(annotation) is not Annotated:
+        return False
+    return any(isinstance(extra, msgspec.Meta) for extra in get_args(annotation)[1:])
 
 
 def is_dataclass(cls: Any) -> bool:

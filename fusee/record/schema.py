@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import collections
 import collections.abc as cabc
+import copy
 import inspect
 import types
 import typing
@@ -23,18 +24,19 @@ from fusee.record import hints
 from fusee.record.containers import OBJECT, DictPlan, ListPlan, SetPlan, TuplePlan, UnionPlan
 from fusee.record.foreign import ModelPlan, read_model
 from fusee.record.objects import ObjectPlan, StructPlan, TypedDictPlan
-from fusee.record.plan import Plan, Unfit, class_of, reachable
+from fusee.record.plan import NOTHING, Plan, Unfit, class_of, reachable
 from fusee.record.scalars import (
     INT,
     SCALAR_PLANS,
     Choice,
     EnumScalar,
     FloatScalar,
-    TextForm,
+    Scalar,
+    kind_of,
     read_text_form,
     write,
 )
-from fusee.record.tags import ALL_KINDS, ANY, know
+from fusee.record.tags import ANY, know
 
 _LISTS = {
     list: (list,),
@@ -113,6 +115,13 @@ def _read_custom(cls: Any, raw: Any) -> Any:
 
 
 def _build(annotation: Any, building: dict[Any, Plan]) -> Plan:
+    if hints.is_constrained(annotation):
+        # Only msgspec's decoder checks constraints, so no value may take the direct path.
+        plan = _build(get_args(annotation)[0], building)
+        if plan.plain:
+            plan = copy.copy(plan)
+            plan.plain = NOTHING
+        return plan
     annotation = hints.strip(annotation)
     if annotation in (Any, object, inspect.Parameter.empty):
         return ANY
@@ -166,11 +175,11 @@ def _item(args: tuple[Any, ...], building: dict[Any, Plan]) -> Plan:
 
 def _build_dict(label: str, key: Any, value: Plan, building: dict[Any, Plan]) -> Plan:
     plan = _build(key, building)
-    if plan is ANY or plan is SCALAR_PLANS[str]:
+    if plan is ANY or (isinstance(plan, Scalar) and plan.base is str):
         return DictPlan(label, SCALAR_PLANS[str], None, value)
     one_kind = len(plan.kinds - {"int"}) <= 1 and not plan.kinds & {"null", "bool"}
-    scalar = plan in SCALAR_PLANS.values() and not isinstance(plan, TextForm)
-    if not (one_kind and (scalar or isinstance(plan, (EnumScalar, Choice)))):
+    is_key = isinstance(plan, (Scalar, EnumScalar, Choice)) and plan.native
+    if not (one_kind and is_key):
         raise Unfit(f"{label}: a {plan.label} cannot be a key in JSON; use a list of pairs")
     return DictPlan(label, plan, key, value)
 
@@ -288,14 +297,17 @@ class MixedEnum(EnumScalar):
     __slots__ = ("by_value",)
 
     def __init__(self, label: str, base: type[Enum]) -> None:
-        Plan.__init__(self, label, ALL_KINDS, native=False)
         self.base = base
         self.by_value: dict[bytes, Enum] = {}
+        kinds: set[str] = set()
         for member in base:
             try:
-                self.by_value[write(ANY.lower(member.value))] = member
+                lowered = ANY.lower(member.value)
             except Unfit as unfit:
                 raise Unfit(f"enum {label} cannot be stored: {unfit}") from None
+            kinds.add(kind_of(lowered))
+            self.by_value[write(lowered)] = member
+        Plan.__init__(self, label, frozenset(kinds), native=False)
 
     def lower(self, value: Any) -> Any:
         if not isinstance(value, self.base):
