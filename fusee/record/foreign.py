@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -108,20 +108,22 @@ def read_model(cls: Any, raw: Any) -> Any:
 def _settle(value: Any, written: Any) -> Any:
     """Return `written`, the JSON form of `value`, with sets in the order of their encodings."""
     cls = class_of(value)
-    json: Any = written
     if issubclass(cls, float):
-        if not math.isfinite(value) and not isinstance(json, str):
+        if not math.isfinite(value) and not isinstance(written, str):
             raise Unfit(NOT_FINITE)
     elif issubclass(cls, datetime):
         if value.utcoffset() is None:
             raise Unfit(NAIVE)
-    elif type(written) is list and issubclass(cls, (list, tuple, set, frozenset)):
-        json = _settle_items(value, json)
+    elif isinstance(written, list) and issubclass(cls, (list, tuple, set, frozenset)):
+        items = _settle_items(value, cast("list[Any]", written))
         if issubclass(cls, (set, frozenset)):
-            json.sort(key=write)
-    elif type(written) is dict and issubclass(cls, dict):
-        json = dict(zip(json, _settle_items(value.values(), json.values()), strict=False))
-    return json
+            items.sort(key=write)
+        return items
+    elif isinstance(written, dict) and issubclass(cls, dict):
+        members = cast("dict[str, Any]", written)
+        items = _settle_items(value.values(), members.values())
+        return dict(zip(members, items, strict=False))
+    return cast("Any", written)
 
 
 def _settle_items(values: Iterable[Any], written: Iterable[Any]) -> list[Any]:

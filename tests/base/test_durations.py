@@ -36,7 +36,8 @@ def test_durations_in_every_form(value, us):
 
 @pytest.mark.parametrize(
     "value",
-    [math.nan, math.inf, -math.inf, 1e300, 10**400, timedelta.max, "9999999d", "", " ", "10", "m", "1m1h",
+    [math.nan, math.inf, -math.inf, 1e300, 10**400, timedelta.max,
+     "9999999d", "", " ", "10", "m", "1m1h",
      "1m1m", "ten minutes", "1e3s", "1,5s", "--1s", "١s", "1s" + " " * 200],
 )  # fmt: skip
 def test_what_is_no_duration_is_refused(value):
@@ -62,7 +63,7 @@ def test_any_text_is_a_duration_or_a_value_error(text):
     try:
         assert to_us(text) >= 0
     except ValueError as error:
-        assert "duration" in str(error)  # noqa: PT017
+        assert "duration" in str(error)
 
 
 @settings(deadline=None)
@@ -77,7 +78,7 @@ def test_instants_are_exact(moment, offset):
 
 def test_naive_instants_are_refused():
     with pytest.raises(ValueError, match="timezone"):
-        instant_us(datetime(2020, 1, 1))  # noqa: DTZ001
+        instant_us(datetime(2020, 1, 1))
     with pytest.raises(TypeError, match="instant"):
         instant_us("2020-01-01")
 

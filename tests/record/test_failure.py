@@ -4,6 +4,7 @@ import subprocess
 import sys
 import types
 from base64 import b64encode
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,7 @@ def test_an_exception_comes_back_as_its_class_with_message_and_attributes(name):
     assert type(back) is type(exc)
     assert back.__traceback__ is None
     assert any(
-        "Recorded traceback" in note and "raised" in note or "build" in note
+        note.startswith("Recorded traceback") and ("raised" in note or "build" in note)
         for note in back.__notes__
     )
     if name != "unencodable":
@@ -99,7 +100,8 @@ def test_a_class_that_is_not_imported_here_becomes_step_failed():
         "from fusee.record.failure import decode_failure, is_error\n"
         "exc = decode_failure(sys.stdin.buffer.read())\n"
         "print(type(exc).__name__, exc.type, exc, exc.code, 'errors_of_users' in sys.modules,\n"
-        "      is_error(exc, 'errors_of_users.KeywordOnly'), is_error(exc, 'errors_of_users:Other'))"
+        "      is_error(exc, 'errors_of_users.KeywordOnly'),\n"
+        "      is_error(exc, 'errors_of_users:Other'))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -182,7 +184,7 @@ def test_a_message_that_the_rebuilt_object_cannot_say_is_kept_as_a_note():
 
 
 def test_long_texts_are_cut_with_a_note():
-    kind, text = describe_failure(encode_failure(ValueError("é" * 100_000)))
+    _, text = describe_failure(encode_failure(ValueError("é" * 100_000)))
     assert len(text.encode()) <= ERROR_TEXT_BYTES_MAX
     assert text.endswith("(cut: it had 200000 bytes)")
     data = encode_failure(ValueError(*["x" * 70_000] * 50))
@@ -190,10 +192,8 @@ def test_long_texts_are_cut_with_a_note():
     assert type(decode_failure(data)) is ValueError
 
 
-def deep(n):
-    if n:
-        deep(n - 1)
-    raise ValueError("deep")
+def endless():
+    endless()
 
 
 def test_chains_groups_and_tracebacks_are_bounded():
@@ -212,7 +212,7 @@ def test_chains_groups_and_tracebacks_are_bounded():
         nested = ExceptionGroup("g", [nested])
     assert isinstance(again(nested), Exception)
     with pytest.raises(RecursionError) as caught:
-        (lambda f: f(f))(lambda f: f(f))
+        endless()
     data = encode_failure(caught.value)
     assert len(data) < 2 * TRACEBACK_BYTES_MAX + 10_000
     assert type(decode_failure(data)) is RecursionError
@@ -270,7 +270,8 @@ def test_except_star_catches_the_same_classes():
 
 def test_only_exception_classes_of_imported_modules_are_used():
     for name in ("os:system", "builtins:SystemExit", "builtins:KeyboardInterrupt", "builtins:int",
-                 "antigravity:X", ":", "", "errors_of_users:Outer", "errors_of_users:build.__code__"):  # fmt: skip
+                 "antigravity:X", ":", "", "errors_of_users:Outer",
+                 "errors_of_users:build.__code__"):  # fmt: skip
         data = f'{{"type":"{name}","text":"t"}}'.encode()
         back = decode_failure(data)
         assert type(back) is StepFailed
@@ -332,11 +333,7 @@ def test_any_arguments_and_attributes_are_recorded(args, state):
     )
 )
 def test_foreign_bytes_give_an_exception_or_a_decode_error(data):
-    try:
+    with suppress(DecodeError):
         assert isinstance(decode_failure(data), Exception)
-    except DecodeError:
-        pass
-    try:
+    with suppress(DecodeError):
         describe_failure(data)
-    except DecodeError:
-        pass

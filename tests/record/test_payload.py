@@ -397,12 +397,12 @@ def generator():
         (float, 2**63 + 1, ["int"]),
         (float, 10**309, ["int"]),
         (dict[float, int], {math.nan: 1}, ["key"]),
-        (datetime, datetime(2020, 1, 1), ["timezone"]),  # noqa: DTZ001
-        (Any, datetime(2020, 1, 1), ["timezone"]),  # noqa: DTZ001
-        (Page[int], Page([], at=datetime(2020, 1, 1)), [".at"[1:], "timezone"]),  # noqa: DTZ001
+        (datetime, datetime(2020, 1, 1), ["timezone"]),
+        (Any, datetime(2020, 1, 1), ["timezone"]),
+        (Page[int], Page([], at=datetime(2020, 1, 1)), ["at", "timezone"]),
         (time, time(1, tzinfo=ZoneInfo("Europe/Paris")), ["zone"]),
         (Money, Money(amount=Decimal(1), rate=math.nan), ["NaN"]),
-        (Money, Money(amount=Decimal(1), at=datetime(2020, 1, 1)), ["timezone"]),  # noqa: DTZ001
+        (Money, Money(amount=Decimal(1), at=datetime(2020, 1, 1)), ["timezone"]),
         (str, "\ud800", ["surrogate"]),
         (Any, {"a": ["\ud800"]}, ["surrogate"]),
         (Any, {"\ud800": 1}, ["surrogate"]),
@@ -523,7 +523,8 @@ def test_unknown_fields_are_ignored_and_missing_ones_take_their_default():
 
 
 ANNOTATIONS = [
-    Any, int, str, float, bytes, datetime, Decimal, Path, IPv4Address, Colour, Mixed, Point, Tree, Wide,
+    Any, int, str, float, bytes, datetime, Decimal, Path, IPv4Address, Colour, Mixed, Point,
+    Tree, Wide,
     Page[Point], Car, Pair, Options, Cat | Dog, Row, Success | Failed, Money, Invoice, list[Money],
     dict[int, set[str]], dict[datetime, Any], set, tuple[int, str], Literal["a"], None,
 ]  # fmt: skip
@@ -549,7 +550,7 @@ def test_foreign_bytes_give_decode_errors_only(data):
         try:
             codec_for(annotation, where="value").decode(data)
         except DecodeError as error:
-            assert "value" in str(error)  # noqa: PT017
+            assert "value" in str(error)
 
 
 # ---------------------------------------------------------------- hypothesis
@@ -572,7 +573,7 @@ def test_an_instant_survives_or_is_refused_by_name(moment, whole, annotation):
         data, live = codec.roundtrip(value)
     except EncodeError as error:
         named = "timezone" in str(error) or "UTC form" in str(error)
-        assert named  # noqa: PT017
+        assert named
         return
     assert moment.tzinfo is not None
     for got in (live, codec.decode(data)):
@@ -643,7 +644,7 @@ def test_value_and_type_survive_or_a_named_error_comes(pair):
         try:
             data, live = codec.roundtrip(value)
         except EncodeError as error:
-            assert str(error).startswith("value: ")  # noqa: PT017
+            assert str(error).startswith("value: ")
             continue
         assert equal(live, value)
         assert equal(codec.decode(data), value)
@@ -667,7 +668,7 @@ def test_without_annotation_value_and_type_survive_or_a_named_error_comes(value)
     try:
         data, live = codec.roundtrip(value)
     except EncodeError as error:
-        assert str(error).startswith("value: ")  # noqa: PT017
+        assert str(error).startswith("value: ")
         return
     assert equal(live, value)
     assert equal(codec.decode(data), value)
@@ -677,7 +678,7 @@ def test_without_annotation_value_and_type_survive_or_a_named_error_comes(value)
 @given(st.sets(st.text() | st.integers() | st.frozensets(st.integers())))
 def test_sets_are_written_the_same_whatever_order_they_iterate_in(items):
     codec = codec_for(Any, where="value")
-    turned = set(reversed(list(items)))
+    turned = set(list(items)[::-1])
     assert codec.encode(items) == codec.encode(turned)
     assert codec.decode(codec.encode(items)) == items
 

@@ -165,10 +165,10 @@ def test_a_wrong_call_of_a_step_is_a_type_error_that_shows_the_signature():
     for args in ((1,), (1, "x", 2.0, 3)):
         with pytest.raises(TypeError, match="simple\\(a: int"):
             SIMPLE.snapshot_call(args, {})
-    with pytest.raises(EncodeError, match="'b'.*expected str, got int"):
+    with pytest.raises(EncodeError, match=r"'b'.*expected str, got int"):
         SIMPLE.snapshot_call((1, 2), {})
     untyped = CallSignature(lambda a: None, skip_first=False)
-    with pytest.raises(EncodeError, match="argument 'a' of step.*generator; return a list"):
+    with pytest.raises(EncodeError, match=r"argument 'a' of step.*generator; return a list"):
         untyped.snapshot_call((iter_none(),), {})
 
 
@@ -184,14 +184,14 @@ def test_an_annotation_that_cannot_be_resolved_is_named_at_registration():
     def bad(order: "Unknown") -> None: ...
     def worse() -> "Unknown": ...
 
-    with pytest.raises(EncodeError, match="step '.*bad'.*Unknown.*parameter 'order'"):
+    with pytest.raises(EncodeError, match=r"step '.*bad'.*Unknown.*parameter 'order'"):
         CallSignature(bad, skip_first=False)
-    with pytest.raises(EncodeError, match="Unknown.*the result"):
+    with pytest.raises(EncodeError, match=r"Unknown.*the result"):
         CallSignature(worse, skip_first=False)
+
+    def locks(lock: functools.cached_property) -> None: ...
+
     with pytest.raises(EncodeError, match="argument 'lock' of step"):
-
-        def locks(lock: functools.cached_property) -> None: ...
-
         CallSignature(locks, skip_first=False)
 
 
@@ -203,7 +203,7 @@ def test_the_result_codec_is_of_what_awaiting_gives():
     assert WORKFLOW.result_codec.label == "Decimal"
     assert CallSignature(later, skip_first=False).result_codec.label == "int"
     assert CallSignature(Shop(), skip_first=False).result_codec.label == "Order"
-    with pytest.raises(EncodeError, match="result of step .*annotate list"):
+    with pytest.raises(EncodeError, match=r"result of step .*annotate list"):
         CallSignature(stream, skip_first=False)
 
 
