@@ -3,7 +3,7 @@
 Immediately before each call, in the same frame, it is checked that this node may still act.
 An attempt is known by its token (the `Attempt` itself), so a late result of a timed-out
 attempt is dropped. What the host cancels (Ctrl-C, shutdown) is not an outcome: the step
-runs again after a restart (rule R-6).
+runs again after a restart (rule DR-3).
 
 At most `async_steps` async functions and `sync_threads` threads run at a time; what is over
 that waits in one queue, first come first served, as does everything while the node may not act.
