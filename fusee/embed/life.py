@@ -76,7 +76,11 @@ class Life:
         threads = StepThreads(self._sync_threads, self._wake_from_thread)
         self._threads = threads
         self.runner = StepRunner(
-            loop, threads, async_steps=self._async_steps, on_interrupt=self._interrupted
+            loop,
+            threads,
+            async_steps=self._async_steps,
+            sync_steps=self._sync_threads,
+            on_interrupt=self._interrupted,
         )
         self.core = Core(
             assembly.node,

@@ -8,18 +8,20 @@ Nothing here starts anything by itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from asyncio import _get_running_loop
+from contextvars import Context as VarContext
 from contextvars import copy_context
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from fusee.base.errors import (
+    CodeError,
     DecodeError,
     FuseeError,
     QueryFailed,
     ReadOnlyViolation,
     UnknownHandler,
 )
-from fusee.base.limits import NAME_BYTES_MAX
 from fusee.engine.program import Arrival, Ending, PendingOp
 from fusee.journal.texts import Called, operation_text
 from fusee.loop.evict import Evicted
@@ -72,6 +74,8 @@ class Activation:
         self._rng: Random | None = None
         self._querying = False
         self._main: Any = None
+        # Empty: what the application's context holds differs between the first life and a replay.
+        self._variables = VarContext()
 
     # ------------------------------------------------------------ driven by the engine
 
@@ -90,7 +94,9 @@ class Activation:
             self.machine.mismatch = error
             return
         coroutine = self._workflow.fn(Context(self, identity), *args, **kwargs)
-        self._main = self.loop.create_task(coroutine, name=facts.workflow)
+        self._main = self.loop.create_task(
+            coroutine, name=facts.workflow, context=self._variables
+        )
         self._turn()
 
     def deliver(self, arrival: Arrival) -> None:
@@ -194,7 +200,7 @@ class Activation:
             except BaseException as error:
                 failure.append(error)
 
-        self.loop.call_soon(call)
+        self.loop.call_soon(call, context=self._variables)
         self.loop.run_until_idle()
         if failure:
             raise failure[0]
@@ -358,17 +364,26 @@ class Activation:
         return self.machine.replaying or self.loop.evicting
 
     def _check_may_call(self, what: str) -> None:
+        """Raise unless code of this run is running and may have effects."""
         if self.loop.evicting or self.machine.mismatch is not None:
             self.loop.evicted_call()
             raise Evicted
         if self._querying:
             raise ReadOnlyViolation(f"{what} in a query handler: a query reads, it changes nothing")
+        if _get_running_loop() is not self.loop:
+            raise CodeError(
+                f"{what} outside of workflow code: ctx belongs to its workflow; a step function "
+                "takes values and returns one"
+            )
 
     def _schedule(self, op: OpKind, name: str, data: bytes, due_us: int, flags: int = 0) -> int:
-        if self.loop.evicting or self._querying or self.machine.mismatch is not None:
+        if (
+            _get_running_loop() is not self.loop
+            or self.loop.evicting
+            or self._querying
+            or self.machine.mismatch is not None
+        ):
             self._check_may_call(operation_text(op, name))
-        if len(name) > NAME_BYTES_MAX:
-            raise ValueError(f"the name {name[:40]!r}... has {len(name)} characters, at most 256")
         position = self.machine.schedule(op, name, data, due_us, flags)
         if position is None:
             raise Evicted

@@ -25,8 +25,8 @@ class Workflow(Generic[P, R]):
         if "<locals>" not in fn.__qualname__ and fn.__qualname__ != fn.__name__:
             raise TypeError(f"{fn.__qualname__}: a workflow is a function, not a method")
         self.fn = fn
-        self.name = check_name(fn.__name__ if name is None else name, what="a workflow's name")
-        self.version = check_name(version, what="a workflow's version")
+        self.name = check_name(fn.__name__ if name is None else name, what="workflow name")
+        self.version = check_name(version, what="workflow version")
         self.signature = CallSignature(fn, skip_first=True)
         self.__name__ = fn.__name__
         self.__doc__ = fn.__doc__

@@ -197,13 +197,16 @@ class World:
     async def finish(self, awaitable: Awaitable[T]) -> T:
         """Wait for something; while nothing can move, time jumps to the next due time."""
         task = asyncio.ensure_future(awaitable)
-        while not task.done():
-            await self.settle()
-            if not task.done() and not self.engine.life.runner.running and not self.skip():
-                held = [r.held for r in self.core.table.all() if isinstance(r, Run) and r.held]
-                assert not held, held[0].text
-                await asyncio.sleep(0.001)
-        return task.result()
+        try:
+            while not task.done():
+                await self.settle()
+                if not task.done() and not self.engine.life.runner.running and not self.skip():
+                    held = [r.held for r in self.core.table.all() if isinstance(r, Run) and r.held]
+                    assert not held, held[0].text
+                    await asyncio.sleep(0.001)
+            return task.result()
+        finally:
+            task.cancel()
 
 
 @asynccontextmanager
