@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fusee.engine.run import Run
     from fusee.journal.machine import Machine
     from fusee.journal.texts import Called
@@ -63,13 +61,10 @@ class Program(Protocol):
 
     machine: Machine
     ending: Ending | None
+    pending: dict[int, Any]
+    """Operations without an outcome, by position: `PendingOp` each."""
     cancelled: list[PendingOp]
     """Operations whose cancellation the code requested since the last `take_cancelled`."""
-
-    @property
-    def pending(self) -> Mapping[int, PendingOp]:
-        """Operations without an outcome, by position."""
-        ...
 
     def begin(self) -> None:
         """Run the code from its first line until it waits for something."""

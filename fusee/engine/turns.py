@@ -31,8 +31,8 @@ from fusee.record.kinds import (
 )
 
 if TYPE_CHECKING:
-    from fusee.engine.core import Core
     from fusee.base.ids import Ticket
+    from fusee.engine.core import Core
     from fusee.engine.program import PendingOp, Program
     from fusee.journal.history import History
 
@@ -54,22 +54,18 @@ def run_turns(core: Core, turns_max: int) -> int:
         run = ready.popleft()
         run.queued = False
         turns += 1
-        _turn(core, run)
+        program = run.program
+        if run.held is not None or not (run.closed_status is None or run.viewing):
+            continue
+        if program is None:
+            _load(core, run)
+        elif program.machine.history is not None:
+            _replay_one(core, run, program)
+        elif run.inbox:
+            _deliver(core, run, program)
+        if run.inbox and run.program is not None:
+            core.queue(run)
     return turns
-
-
-def _turn(core: Core, run: Run) -> None:
-    if run.held is not None or not (run.is_open or run.viewing):
-        return
-    program = run.program
-    if program is None:
-        _load(core, run)
-    elif program.machine.history is not None:
-        _replay_one(core, run, program)
-    elif run.inbox:
-        _deliver(core, run, program)
-    if run.inbox and run.program is not None:
-        core.queue(run)
 
 
 def _load(core: Core, run: Run) -> None:
@@ -139,8 +135,7 @@ def _deliver(core: Core, run: Run, program: Program) -> None:
         return  # Cancelled by the code while it was on its way.
     machine = program.machine
     now_us = core.log.recent_us
-    if now_us > machine.now_us:
-        machine.now_us = now_us
+    machine.now_us = max(machine.now_us, now_us)
     if arrival.recorded:
         machine.out.append(Delivered(arrival.position, machine.now_us))
     else:
@@ -197,7 +192,10 @@ def _record_turn(core: Core, run: Run, program: Program) -> None:
     records = program.machine.out
     if records:
         program.machine.out = []
-        ticket = _append_turn(core, run, records, 0)
+        if run.outbox:
+            ticket = _append_turn(core, run, records, 0)
+        else:
+            ticket = core.append(run, records)
     else:
         ticket = run.last_ticket
     if program.cancelled:
@@ -330,7 +328,7 @@ def _fired(core: Core, run: Run, position: int) -> None:
         return
     elif op.kind is OpKind.STEP:
         # A retry: the record of the failed attempt must survive before the next one runs.
-        core.gate.when(run.last_ticket, core.start_gated, (run, op))
+        core.gate.when(run.last_ticket, core.start, (run, op))
     else:
         outcome = Outcome.TIMED_OUT if op.kind is OpKind.WAIT else Outcome.VALUE
         run.inbox.append(Arrival(position, outcome))

@@ -47,6 +47,10 @@ monotonic_ns = time.monotonic_ns
 _set_current = CURRENT.set
 
 
+class MayNotAct(BaseException):
+    """This node lost the proof of its quorum between choosing a step and calling it."""
+
+
 class Attempt(StepContext):
     """One call of a step function; the token by which its result is known."""
 
@@ -109,11 +113,10 @@ class StepRunner:
         """Start one attempt as soon as there is room."""
         token = Attempt(run, cast("StepOp[Any]", op), attempt, first_started_us)
         run.in_flight[op.position] = token
-        if self._waiting:
+        if self._waiting or not self._has_room(token.op.spec.is_async):
             self._waiting.append(token)
-            self.start_waiting()
         else:
-            self._start(token)
+            self._begin(token)
 
     def cancel(self, token: object) -> None:
         """Ask the function of an attempt to stop; its outcome still comes."""
@@ -128,8 +131,9 @@ class StepRunner:
 
     def start_waiting(self) -> None:
         """Start what waits for room or for the right to act."""
-        while self._waiting and self._may_start(self._waiting[0].op.spec.is_async):
-            self._start(self._waiting.popleft())
+        waiting = self._waiting
+        while waiting and self._may_act() and self._has_room(waiting[0].op.spec.is_async):
+            self._begin(waiting.popleft())
 
     def stop(self) -> None:
         """Cut off every function: async ones are cancelled, sync ones flagged. Nothing is recorded."""
@@ -159,19 +163,17 @@ class StepRunner:
 
     # ------------------------------------------------------------ starting
 
-    def _may_start(self, is_async: bool) -> bool:
-        """Whether there is room, and proof that this node may act. Asked right before a call."""
-        log = self._log
-        if log.pressure is Pressure.STOP_STEPS or monotonic_ns() >= log.may_act_until_ns:
+    def _has_room(self, is_async: bool) -> bool:
+        if self._log.pressure is Pressure.STOP_STEPS:
             return False
         return not is_async or self._async_running < self._async_max
 
-    def _start(self, attempt: Attempt) -> None:
+    def _may_act(self) -> bool:
+        return monotonic_ns() < self._log.may_act_until_ns
+
+    def _begin(self, attempt: Attempt) -> None:
         op = attempt.op
         spec = op.spec
-        if not self._may_start(spec.is_async):
-            self._waiting.append(attempt)
-            return
         if not attempt.first_us:
             attempt.first_us = self._log.recent_us
         self._attempts.add(attempt)
@@ -184,13 +186,24 @@ class StepRunner:
                 attempt.task = task
             return
         variables = op.variables.copy()
-        variables.run(CURRENT.set, attempt)
+        variables.run(_set_current, attempt)
         self._threads.submit(
-            functools.partial(spec.fn, *op.args, **op.kwargs),
+            functools.partial(self._call, attempt),
             variables,
             functools.partial(self._thread_done, attempt),
             functools.partial(self._begin_timeout, attempt) if op.timeout_s else None,
         )
+
+    def _call(self, attempt: Attempt) -> Any:
+        """Call a sync function; in its thread."""
+        op = attempt.op
+        if monotonic_ns() >= self._log.may_act_until_ns:
+            raise MayNotAct
+        return op.spec.fn(*op.args, **op.kwargs)
+
+    def _wait_to_act(self, attempt: Attempt) -> None:
+        """The right to act ended before the call: the attempt goes to the head of the queue."""
+        self._waiting.appendleft(attempt)
 
     def _begin_timeout(self, attempt: Attempt) -> None:
         timeout_s = attempt.op.timeout_s
@@ -202,6 +215,9 @@ class StepRunner:
         _set_current(attempt)
         op = attempt.op
         try:
+            # Asked in this frame: nothing may come between the proof and the call.
+            if monotonic_ns() >= self._log.may_act_until_ns:
+                raise MayNotAct
             value = await op.spec.fn(*op.args, **op.kwargs)
         except BaseException as error:
             self._end_async(attempt)
@@ -262,6 +278,8 @@ class StepRunner:
     def _raised(self, attempt: Attempt, error: BaseException) -> None:
         if isinstance(error, asyncio.CancelledError):
             self._cancelled(attempt)
+        elif isinstance(error, MayNotAct):
+            self._wait_to_act(attempt)
         elif isinstance(error, Exception):
             self._fail(attempt, error)
         else:
@@ -310,7 +328,12 @@ class StepRunner:
         if verdict.delay_s is not None:
             due_us = now_us + int(verdict.delay_s * 1e6)
             record = AttemptFailed(
-                op.position, attempt.attempt, now_us, encode_failure(error), due_us, attempt.first_us
+                op.position,
+                attempt.attempt,
+                now_us,
+                encode_failure(error),
+                due_us,
+                attempt.first_us,
             )
             step_failed(self._core, attempt.run, attempt, record)
         elif verdict.exhausted:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fusee.base.errors import CodeError, DecodeError, NonDeterminism
+from fusee.base.errors import CodeError, DecodeError
 from fusee.base.limits import OPERATIONS_MAX
 from fusee.journal.texts import (
     Called,
@@ -114,8 +114,7 @@ class Machine:
         if not self.history.deliveries:
             return None
         record = self.history.deliveries.popleft()
-        if record.at_us > self.now_us:
-            self.now_us = record.at_us
+        self.now_us = max(self.now_us, record.at_us)
         return record
 
     def at_rest(

@@ -18,11 +18,12 @@ from enum import IntEnum, StrEnum
 from hashlib import blake2b
 from itertools import pairwise
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from fusee.base.checksum import HASH_SIZE
+from fusee.base.ids import BatchHash, OpNumber
 from fusee.base.limits import FRAME_BYTES_MAX
 
 if TYPE_CHECKING:
@@ -108,11 +109,11 @@ class Batch(msgspec.Struct, frozen=True, gc=False):
     it was first proposed, `group_count` how many atomic groups (tickets) it carries.
     """
 
-    op: int
+    op: OpNumber
     view: int
     epoch: int
     prev: bytes
-    hash: bytes
+    hash: BatchHash
     commit_op: int
     ts_us: int
     kind: int
@@ -126,7 +127,7 @@ def build_batch(
     group_id: bytes,
     epoch: int,
     view: int,
-    op: int,
+    op: OpNumber,
     prev: bytes,
     commit_op: int,
     ts_us: int,
@@ -161,7 +162,7 @@ def build_batch(
         len(sections),
         blake2b(payload, digest_size=16).digest(),
     )
-    digest = blake2b(unhashed, digest_size=16).digest()
+    digest: Any = blake2b(unhashed, digest_size=16).digest()
     return Batch(
         op,
         view,
@@ -253,11 +254,11 @@ def decode_batch(data: bytes | memoryview) -> Batch:
         raise BadBatch(BatchFault.PAYLOAD_DAMAGED)
     _check_table(payload, head.section_count)
     return Batch(
-        head.op,
+        OpNumber(head.op),
         head.view,
         head.epoch,
         head.prev,
-        head.hash,
+        BatchHash(head.hash),
         head.commit_op,
         head.ts_us,
         head.kind,

@@ -9,7 +9,7 @@ everything appended since the last one; one write is in flight at a time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from fusee.base.ids import OpNumber, Reign, ShardId, Ticket
 from fusee.base.limits import (
@@ -50,6 +50,7 @@ class LocalNode:
         self._clock = clock
         self._ready = Ready()
         self._refused: Batch | None = None
+        self._durable_op = self._writing_op = state.durable_op
         self._on_commit: Callable[[Ticket], None] = _nobody_listens
         self._on_stop: Callable[[Stopped], None] = _nobody_listens
         self._on_room: Callable[[], None] = _nothing
@@ -148,13 +149,14 @@ class LocalNode:
                 return False
             state = self.state
             ready = self._ready
-            sections = tickets.take(cast("OpNumber", state.head_op + 1))
-            on_groups(state, sections, self.now_us(), ready)
+            op = OpNumber(state.head_op + 1)
+            on_groups(state, op, tickets.take(op), self.now_us(), ready)
             batch, ready.write = ready.write, None
             assert batch is not None
             self.batches_written += 1
         self.busy = True
-        if not self.storage.submit(batch, self.state.durable_op, self._written):
+        self._writing_op = batch.op
+        if not self.storage.submit(batch, self._durable_op, self._written):
             self.busy = False
             self._refused = batch
             return False
@@ -166,8 +168,9 @@ class LocalNode:
         if error is not None:
             self.stop(error)
             return
-        ready, state, tickets = self._ready, self.state, self.tickets
-        on_written(state, state.durable_op + 1, ready)
+        ready, tickets = self._ready, self.tickets
+        on_written(self.state, self._writing_op, ready)
+        self._durable_op = self._writing_op
         if ready.committed_op is not None:
             ticket = tickets.commit(ready.committed_op)
             ready.committed_op = None
@@ -184,7 +187,7 @@ class LocalNode:
 
     def seal_if_idle(self) -> bool:
         """Write a seal when the last batch has no witness yet (S-7); return whether it did."""
-        durable_op = self.state.durable_op
+        durable_op = self._durable_op
         if self.busy or self.stopped is not None or self._witnessed_op >= durable_op:
             return False
         self.busy = True

@@ -7,8 +7,7 @@ Nothing here starts anything by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextvars import copy_context
+from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +64,8 @@ class Activation:
         self._stage = stage
         self._entropy = entropy
         self._clock_us = now_us
-        self._pending: dict[int, AnyOp] = {}
+        self.pending: dict[int, AnyOp] = {}
+        """Operations without an outcome, by position."""
         self._called: list[AnyOp] = []
         self.cancelled: list[PendingOp] = []
         self._queries: dict[str, tuple[Query[Any, Any], Callable[..., Any]]] = {}
@@ -74,11 +74,6 @@ class Activation:
         self._main: Any = None
 
     # ------------------------------------------------------------ driven by the engine
-
-    @property
-    def pending(self) -> Mapping[int, PendingOp]:
-        """Operations without an outcome, by position."""
-        return self._pending
 
     def begin(self) -> None:
         """Run the code from its first line until it waits for something."""
@@ -95,7 +90,7 @@ class Activation:
 
     def deliver(self, arrival: Arrival) -> None:
         """Hand over one outcome and run the code until it waits again."""
-        op = self._pending.pop(arrival.position, None)
+        op = self.pending.pop(arrival.position, None)
         if op is None:
             self.machine.unexpected(arrival.position)
             return
@@ -107,13 +102,14 @@ class Activation:
                 f"longer fits: {error}"
             )
             return
-        self._turn()
+        self.loop.turn()
+        if self.ending is None and self._main.done():
+            self._end(self._main)
 
     def _turn(self) -> None:
-        self.loop.run_until_idle()
-        main = self._main
-        if self.ending is None and main.done():
-            self._end(main)
+        self.loop.turn()
+        if self.ending is None and self._main.done():
+            self._end(self._main)
 
     def _end(self, main: Any) -> None:
         """The main task is done: what the run's last record will say."""
@@ -140,8 +136,8 @@ class Activation:
         if self.ending is not None:
             return self.ending.called
         what = "waiting"
-        if self._pending:
-            op = self._pending[min(self._pending)]
+        if self.pending:
+            op = self.pending[min(self.pending)]
             text = operation_text(op.kind, op.name)
             what = f"waiting for {text.removeprefix('wait for ')}"
         return Called("is", what, rest_site(self._main))
@@ -204,7 +200,7 @@ class Activation:
         """Unwind the code without running any of its effects; return names that refused."""
         self._queries.clear()
         refused = self.loop.evict()
-        self._pending.clear()
+        self.pending.clear()
         self._called.clear()
         self.cancelled.clear()
         return refused
@@ -224,7 +220,7 @@ class Activation:
 
     def cancel_timer(self, position: int) -> None:
         """The code cancelled a timer: it is gone, without a record."""
-        op = self._pending.pop(position, None)
+        op = self.pending.pop(position, None)
         if op is not None:
             op.cancel_requested = True
             self.cancelled.append(op)  # type: ignore[arg-type]
@@ -247,20 +243,13 @@ class Activation:
         read_only = defined.read_only if options.read_only is None else options.read_only
         flags = SCHEDULED_READ_ONLY if read_only else 0
         position = self._schedule(OpKind.STEP, name, data, 0, flags)
-        op: StepOp[Any] = StepOp(self.loop)
-        op.position = position
-        op.name = name
-        op.codec = spec.result
-        op.spec = spec
-        op.args = args
-        op.kwargs = kwargs
+        op: StepOp[Any] = StepOp(self.loop, position, name, spec, args, kwargs)
         op.retry = options.retry or defined.retry
         op.timeout_s = options.timeout_s or defined.timeout_s
-        op.variables = copy_context()
         op.on_cancel = self._on_cancel
         if read_only:
             op.read_only = True
-        self._pending[position] = op
+        self.pending[position] = op
         self._called.append(op)
         return op
 
@@ -382,13 +371,13 @@ class Activation:
         return value
 
     def _add(self, op: AnyOp) -> None:
-        self._pending[op.position] = op
+        self.pending[op.position] = op
         self._called.append(op)
 
     def _on_cancel(self, op: Op[Any]) -> None:
         """The code cancelled an operation. Only a step with effects still has an outcome."""
-        if self._pending.get(op.position) is not op:
+        if self.pending.get(op.position) is not op:
             return
         if op.kind is not OpKind.STEP or op.read_only:
-            del self._pending[op.position]
+            del self.pending[op.position]
         self.cancelled.append(op)  # type: ignore[arg-type]
