@@ -63,6 +63,8 @@ class Program(Protocol):
     ending: Ending | None
     pending: dict[int, Any]
     """Operations without an outcome, by position: `PendingOp` each."""
+    called: list[Any]
+    """Operations called since the engine last took this list: `PendingOp` each."""
     cancelled: list[PendingOp]
     """Operations whose cancellation the code requested since the last `take_cancelled`."""
 
@@ -76,10 +78,6 @@ class Program(Protocol):
 
     def rest(self) -> Called:
         """Say what the code does now: waits for what, returned, or raised what."""
-        ...
-
-    def take_called(self) -> list[PendingOp]:
-        """Return the operations called since the last take that still wait for an outcome."""
         ...
 
     def take_cancelled(self) -> list[PendingOp]:

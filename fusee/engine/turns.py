@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fusee.engine.program import PendingOp, Program
     from fusee.journal.history import History
 
+SIGNAL = Outcome.SIGNAL
 GRACE_US = 30_000_000
 """How long a returned run waits for effectful steps that nobody awaited."""
 
@@ -125,36 +126,37 @@ def _replay_one(core: Core, run: Run, program: Program) -> None:
 def _deliver(core: Core, run: Run, program: Program) -> None:
     """Hand over the next outcome that arrived, recording that the code sees it now."""
     item = run.inbox.popleft()
-    if isinstance(item, str):
-        arrival = _signal_arrival(run, program, item)
-        if arrival is None:
-            return
-    else:
+    if type(item) is Arrival:
         arrival = item
-    if arrival.position not in program.pending:
+    else:
+        found = _signal_arrival(run, program, item)
+        if found is None:
+            return
+        arrival = found
+    position = arrival.position
+    if position not in program.pending:
         return  # Cancelled by the code while it was on its way.
     machine = program.machine
     now_us = core.log.recent_us
-    machine.now_us = max(machine.now_us, now_us)
-    if arrival.recorded:
-        machine.out.append(Delivered(arrival.position, machine.now_us))
+    if now_us > machine.now_us:
+        machine.now_us = now_us
     else:
-        payload = b"" if arrival.outcome is Outcome.SIGNAL else arrival.payload
+        now_us = machine.now_us
+    if arrival.recorded:
+        machine.out.append(Delivered(position, now_us))
+    else:
+        outcome = arrival.outcome
+        payload = b"" if outcome is SIGNAL else arrival.payload
         machine.out.append(
-            Completed(
-                arrival.position,
-                arrival.outcome,
-                machine.now_us,
-                payload,
-                True,
-                arrival.number,
-                arrival.attempt,
-            )
+            Completed(position, outcome, now_us, payload, True, arrival.number, arrival.attempt)
         )
     if run.timers:
-        core.disarm_timer(run, arrival.position)
+        core.disarm_timer(run, position)
     program.deliver(arrival)
-    _after_turn(core, run, program)
+    if machine.mismatch is None and program.ending is None:
+        _record_turn(core, run, program)
+    else:
+        _after_turn(core, run, program)
 
 
 def _signal_arrival(run: Run, program: Program, name: str) -> Arrival | None:
@@ -201,7 +203,8 @@ def _record_turn(core: Core, run: Run, program: Program) -> None:
     if program.cancelled:
         for op in program.take_cancelled():
             steps.cancel(core, run, op)
-    for op in program.take_called():
+    called, program.called = program.called, []
+    for op in called:
         steps.arm(core, run, op, ticket)
     if run.queries:
         messages.answer_queries(core, run)

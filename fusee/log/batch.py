@@ -38,11 +38,17 @@ _HEADER = Struct("<4sBBH16sIIQQ16sQQII16s16s")
 _UNHASHED = Struct("<4sBBH16sIIQQ16sQQII16s")
 _TABLE_ROW = Struct("<II")
 _TABLE_ROW_SIZE = _TABLE_ROW.size
+_pack_row = _TABLE_ROW.pack
+_pack_unhashed = _UNHASHED.pack
+_NEW_HASH = blake2b(digest_size=HASH_SIZE).copy
+"""A fresh hash: copying an empty one is cheaper than parsing the arguments of another."""
 _HASHED_SIZE = _UNHASHED.size
 
 HEADER_SIZE = _HEADER.size
 BATCH_BYTES_MAX = FRAME_BYTES_MAX - 64 * 1024 - FRAME_BYTES_MAX // 64
 """Largest batch: what a frame holds beside its envelope and 8 bytes of tag per 512."""
+
+_PAYLOAD_BYTES_MAX = BATCH_BYTES_MAX - HEADER_SIZE
 
 assert HEADER_SIZE == 120
 assert _HEADER.size == _HASHED_SIZE + HASH_SIZE
@@ -123,7 +129,6 @@ class Batch(msgspec.Struct, frozen=True, gc=False):
 
 
 def build_batch(
-    *,
     group_id: bytes,
     epoch: int,
     view: int,
@@ -136,16 +141,16 @@ def build_batch(
     group_count: int = 0,
 ) -> Batch:
     """Return the batch of these sections, which come in ascending order of shard."""
-    assert op > 0
-    assert len(prev) == 16 == len(group_id)
     if len(sections) == 1:
         shard, content = sections[0]
-        payload = _TABLE_ROW.pack(shard, len(content)) + content
+        payload = _pack_row(shard, len(content)) + content
     else:
         payload = _join_sections(sections)
     payload_bytes = len(payload)
-    assert payload_bytes <= BATCH_BYTES_MAX - HEADER_SIZE
-    unhashed = _UNHASHED.pack(
+    assert payload_bytes <= _PAYLOAD_BYTES_MAX, "groups are bounded before they are appended"
+    digest = _NEW_HASH()
+    digest.update(payload)
+    unhashed = _pack_unhashed(
         _MAGIC,
         BATCH_FORMAT,
         kind,
@@ -160,21 +165,14 @@ def build_batch(
         ts_us,
         group_count,
         len(sections),
-        blake2b(payload, digest_size=16).digest(),
+        digest.digest(),
     )
-    digest: Any = blake2b(unhashed, digest_size=16).digest()
+    digest = _NEW_HASH()
+    digest.update(unhashed)
+    hashed: Any = digest.digest()
+    data = unhashed + hashed + payload
     return Batch(
-        op,
-        view,
-        epoch,
-        prev,
-        digest,
-        commit_op,
-        ts_us,
-        kind,
-        group_count,
-        group_id,
-        unhashed + digest + payload,
+        op, view, epoch, prev, hashed, commit_op, ts_us, kind, group_count, group_id, data
     )
 
 

@@ -7,6 +7,7 @@ Nothing here starts anything by itself.
 
 from __future__ import annotations
 
+from asyncio import _set_running_loop
 from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,7 @@ from fusee.base.errors import (
     ReadOnlyViolation,
     UnknownHandler,
 )
-from fusee.base.limits import NAME_BYTES_MAX
-from fusee.engine.program import Arrival, Ending, PendingOp
+from fusee.engine.program import UNDECODED, Arrival, Ending, PendingOp
 from fusee.journal.texts import Called, operation_text
 from fusee.loop.evict import Evicted
 from fusee.loop.workflow_loop import WorkflowLoop
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 Stage = Callable[[int, str, str, bytes], None]
 AnyOp = Op[Any] | TimerOp
+VALUE = Outcome.VALUE
 
 
 class Activation:
@@ -66,7 +67,7 @@ class Activation:
         self._clock_us = now_us
         self.pending: dict[int, AnyOp] = {}
         """Operations without an outcome, by position."""
-        self._called: list[AnyOp] = []
+        self.called: list[AnyOp] = []
         self.cancelled: list[PendingOp] = []
         self._queries: dict[str, tuple[Query[Any, Any], Callable[..., Any]]] = {}
         self._rng: Random | None = None
@@ -94,6 +95,16 @@ class Activation:
         if op is None:
             self.machine.unexpected(arrival.position)
             return
+        if arrival.value is not UNDECODED and arrival.outcome is VALUE and not op.cancelled():
+            op.set_result(arrival.value)
+        elif not self._arrive(op, arrival):
+            return
+        self.loop.turn()
+        if self._main.done() and self.ending is None:
+            self._end(self._main)
+
+    def _arrive(self, op: AnyOp, arrival: Arrival) -> bool:
+        """Settle an operation from its record; False when the record does not fit the code."""
         try:
             op.arrive(arrival)
         except DecodeError as error:
@@ -101,10 +112,8 @@ class Activation:
                 f"the journal recorded a result of {operation_text(op.kind, op.name)} that no "
                 f"longer fits: {error}"
             )
-            return
-        self.loop.turn()
-        if self.ending is None and self._main.done():
-            self._end(self._main)
+            return False
+        return True
 
     def _turn(self) -> None:
         self.loop.turn()
@@ -141,11 +150,6 @@ class Activation:
             text = operation_text(op.kind, op.name)
             what = f"waiting for {text.removeprefix('wait for ')}"
         return Called("is", what, rest_site(self._main))
-
-    def take_called(self) -> list[PendingOp]:
-        """Return the operations called since the last take."""
-        called, self._called = self._called, []
-        return called  # type: ignore[return-value]
 
     def take_cancelled(self) -> list[PendingOp]:
         """Return `cancelled` and begin a new list."""
@@ -199,9 +203,12 @@ class Activation:
     def evict(self) -> list[str]:
         """Unwind the code without running any of its effects; return names that refused."""
         self._queries.clear()
+        if self.loop.is_running():
+            # The run's own turn has just ended and left its loop current for the next one.
+            _set_running_loop(None)
         refused = self.loop.evict()
         self.pending.clear()
-        self._called.clear()
+        self.called.clear()
         self.cancelled.clear()
         return refused
 
@@ -250,7 +257,7 @@ class Activation:
         if read_only:
             op.read_only = True
         self.pending[position] = op
-        self._called.append(op)
+        self.called.append(op)
         return op
 
     def call_sleep(self, duration_us: int, name: str) -> Op[None]:
@@ -354,11 +361,10 @@ class Activation:
             raise ReadOnlyViolation(f"{what} in a query handler: a query reads, it changes nothing")
 
     def _schedule(self, op: OpKind, name: str, data: bytes, due_us: int, flags: int = 0) -> int:
-        if self.loop.evicting or self._querying or self.machine.mismatch is not None:
+        machine = self.machine
+        if self._querying or self.loop.evicting or machine.mismatch is not None:
             self._check_may_call(operation_text(op, name))
-        if len(name) > NAME_BYTES_MAX:
-            raise ValueError(f"the name {name[:40]!r}... has {len(name)} characters, at most 256")
-        position = self.machine.schedule(op, name, data, due_us, flags)
+        position = machine.schedule(op, name, data, due_us, flags)
         if position is None:
             raise Evicted
         return position
@@ -372,7 +378,7 @@ class Activation:
 
     def _add(self, op: AnyOp) -> None:
         self.pending[op.position] = op
-        self._called.append(op)
+        self.called.append(op)
 
     def _on_cancel(self, op: Op[Any]) -> None:
         """The code cancelled an operation. Only a step with effects still has an outcome."""

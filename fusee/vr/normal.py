@@ -45,14 +45,14 @@ def on_groups(
     assert state.slot == state.view % state.member_count, "only the primary of a view proposes"
     ts_us = state.head_ts_us if state.head_ts_us > now_us else now_us
     batch = build_batch(
-        group_id=state.group_id,
-        epoch=state.epoch,
-        view=state.view,
-        op=op,
-        prev=state.head_hash,
-        commit_op=state.commit_op,
-        ts_us=ts_us,
-        sections=sections,
+        state.group_id,
+        state.epoch,
+        state.view,
+        op,
+        state.head_hash,
+        state.commit_op,
+        ts_us,
+        sections,
     )
     state.head_op = op
     state.head_hash = batch.hash

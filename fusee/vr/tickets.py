@@ -64,24 +64,23 @@ class Tickets:
 
     def take(self, op: OpNumber) -> list[tuple[ShardId, bytes]]:
         """Return the sections of the next batch, whose number is `op`, by rising shard."""
-        waiting = self.waiting
-        assert waiting, "a batch holds something"
-        if self.bytes_waiting <= BATCH_CLOSE_BYTES:
-            count, size = len(waiting), self.bytes_waiting
-        else:
+        waiting, size = self.waiting, self.bytes_waiting
+        count = len(waiting)
+        assert count, "a batch holds something"
+        if size > BATCH_CLOSE_BYTES:
             count, size = self._cut()
-        self.in_batches.append((op, waiting[count - 1][0], size))
         self.bytes_waiting -= size
         if count == 1:
-            _, shard, group = waiting[0]
-            sections = [(shard, encode_section((group,)))]
-        else:
-            by_shard: dict[ShardId, list[bytes]] = {}
-            for _, shard, group in waiting[:count]:
-                by_shard.setdefault(shard, []).append(group)
-            sections = [(shard, encode_section(by_shard[shard])) for shard in sorted(by_shard)]
+            ticket, shard, group = waiting[0]
+            self.in_batches.append((op, ticket, size))
+            del waiting[0]
+            return [(shard, encode_section((group,)))]
+        self.in_batches.append((op, waiting[count - 1][0], size))
+        by_shard: dict[ShardId, list[bytes]] = {}
+        for _, shard, group in waiting[:count]:
+            by_shard.setdefault(shard, []).append(group)
         del waiting[:count]
-        return sections
+        return [(shard, encode_section(by_shard[shard])) for shard in sorted(by_shard)]
 
     def _cut(self) -> tuple[int, int]:
         """Return how many groups, and bytes, fit in one batch without splitting a ticket."""
