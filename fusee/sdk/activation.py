@@ -7,10 +7,9 @@ Nothing here starts anything by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from asyncio import _get_running_loop
+from asyncio import _get_running_loop, _set_running_loop
+from collections.abc import Callable
 from contextvars import Context as VarContext
-from contextvars import copy_context
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from fusee.base.errors import (
     ReadOnlyViolation,
     UnknownHandler,
 )
-from fusee.engine.program import Arrival, Ending, PendingOp
+from fusee.engine.program import UNDECODED, Arrival, Ending, PendingOp
 from fusee.journal.texts import Called, operation_text
 from fusee.loop.evict import Evicted
 from fusee.loop.workflow_loop import WorkflowLoop
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 
 Stage = Callable[[int, str, str, bytes], None]
 AnyOp = Op[Any] | TimerOp
+VALUE = Outcome.VALUE
 
 
 class Activation:
@@ -67,8 +67,9 @@ class Activation:
         self._stage = stage
         self._entropy = entropy
         self._clock_us = now_us
-        self._pending: dict[int, AnyOp] = {}
-        self._called: list[AnyOp] = []
+        self.pending: dict[int, AnyOp] = {}
+        """Operations without an outcome, by position."""
+        self.called: list[AnyOp] = []
         self.cancelled: list[PendingOp] = []
         self._queries: dict[str, tuple[Query[Any, Any], Callable[..., Any]]] = {}
         self._rng: Random | None = None
@@ -78,11 +79,6 @@ class Activation:
         self._variables = VarContext()
 
     # ------------------------------------------------------------ driven by the engine
-
-    @property
-    def pending(self) -> Mapping[int, PendingOp]:
-        """Operations without an outcome, by position."""
-        return self._pending
 
     def begin(self) -> None:
         """Run the code from its first line until it waits for something."""
@@ -101,10 +97,20 @@ class Activation:
 
     def deliver(self, arrival: Arrival) -> None:
         """Hand over one outcome and run the code until it waits again."""
-        op = self._pending.pop(arrival.position, None)
+        op = self.pending.pop(arrival.position, None)
         if op is None:
             self.machine.unexpected(arrival.position)
             return
+        if arrival.value is not UNDECODED and arrival.outcome is VALUE and not op.cancelled():
+            op.set_result(arrival.value)
+        elif not self._arrive(op, arrival):
+            return
+        self.loop.turn()
+        if self._main.done() and self.ending is None:
+            self._end(self._main)
+
+    def _arrive(self, op: AnyOp, arrival: Arrival) -> bool:
+        """Settle an operation from its record; False when the record does not fit the code."""
         try:
             op.arrive(arrival)
         except DecodeError as error:
@@ -112,14 +118,13 @@ class Activation:
                 f"the journal recorded a result of {operation_text(op.kind, op.name)} that no "
                 f"longer fits: {error}"
             )
-            return
-        self._turn()
+            return False
+        return True
 
     def _turn(self) -> None:
-        self.loop.run_until_idle()
-        main = self._main
-        if self.ending is None and main.done():
-            self._end(main)
+        self.loop.turn()
+        if self.ending is None and self._main.done():
+            self._end(self._main)
 
     def _end(self, main: Any) -> None:
         """The main task is done: what the run's last record will say."""
@@ -146,16 +151,11 @@ class Activation:
         if self.ending is not None:
             return self.ending.called
         what = "waiting"
-        if self._pending:
-            op = self._pending[min(self._pending)]
+        if self.pending:
+            op = self.pending[min(self.pending)]
             text = operation_text(op.kind, op.name)
             what = f"waiting for {text.removeprefix('wait for ')}"
         return Called("is", what, rest_site(self._main))
-
-    def take_called(self) -> list[PendingOp]:
-        """Return the operations called since the last take."""
-        called, self._called = self._called, []
-        return called  # type: ignore[return-value]
 
     def take_cancelled(self) -> list[PendingOp]:
         """Return `cancelled` and begin a new list."""
@@ -209,9 +209,12 @@ class Activation:
     def evict(self) -> list[str]:
         """Unwind the code without running any of its effects; return names that refused."""
         self._queries.clear()
+        if self.loop.is_running():
+            # The run's own turn has just ended and left its loop current for the next one.
+            _set_running_loop(None)
         refused = self.loop.evict()
-        self._pending.clear()
-        self._called.clear()
+        self.pending.clear()
+        self.called.clear()
         self.cancelled.clear()
         return refused
 
@@ -230,7 +233,7 @@ class Activation:
 
     def cancel_timer(self, position: int) -> None:
         """The code cancelled a timer: it is gone, without a record."""
-        op = self._pending.pop(position, None)
+        op = self.pending.pop(position, None)
         if op is not None:
             op.cancel_requested = True
             self.cancelled.append(op)  # type: ignore[arg-type]
@@ -253,21 +256,14 @@ class Activation:
         read_only = defined.read_only if options.read_only is None else options.read_only
         flags = SCHEDULED_READ_ONLY if read_only else 0
         position = self._schedule(OpKind.STEP, name, data, 0, flags)
-        op: StepOp[Any] = StepOp(self.loop)
-        op.position = position
-        op.name = name
-        op.codec = spec.result
-        op.spec = spec
-        op.args = args
-        op.kwargs = kwargs
+        op: StepOp[Any] = StepOp(self.loop, position, name, spec, args, kwargs)
         op.retry = options.retry or defined.retry
         op.timeout_s = options.timeout_s or defined.timeout_s
-        op.variables = copy_context()
         op.on_cancel = self._on_cancel
         if read_only:
             op.read_only = True
-        self._pending[position] = op
-        self._called.append(op)
+        self.pending[position] = op
+        self.called.append(op)
         return op
 
     def call_sleep(self, duration_us: int, name: str) -> Op[None]:
@@ -377,14 +373,15 @@ class Activation:
             )
 
     def _schedule(self, op: OpKind, name: str, data: bytes, due_us: int, flags: int = 0) -> int:
+        machine = self.machine
         if (
             _get_running_loop() is not self.loop
-            or self.loop.evicting
             or self._querying
-            or self.machine.mismatch is not None
+            or self.loop.evicting
+            or machine.mismatch is not None
         ):
             self._check_may_call(operation_text(op, name))
-        position = self.machine.schedule(op, name, data, due_us, flags)
+        position = machine.schedule(op, name, data, due_us, flags)
         if position is None:
             raise Evicted
         return position
@@ -397,13 +394,13 @@ class Activation:
         return value
 
     def _add(self, op: AnyOp) -> None:
-        self._pending[op.position] = op
-        self._called.append(op)
+        self.pending[op.position] = op
+        self.called.append(op)
 
     def _on_cancel(self, op: Op[Any]) -> None:
         """The code cancelled an operation. Only a step with effects still has an outcome."""
-        if self._pending.get(op.position) is not op:
+        if self.pending.get(op.position) is not op:
             return
         if op.kind is not OpKind.STEP or op.read_only:
-            del self._pending[op.position]
+            del self.pending[op.position]
         self.cancelled.append(op)  # type: ignore[arg-type]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from asyncio import Future
 from collections.abc import Callable
 from contextvars import Context as VarContext
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 from fusee.base.errors import DecodeError
@@ -17,6 +19,8 @@ from fusee.sdk.retry import Retry
 from fusee.sdk.step import StepSpec
 
 T = TypeVar("T")
+
+_future_init = Future.__init__
 
 NO_DEFAULT: Any = object()
 """A wait without default: its timeout raises."""
@@ -73,7 +77,10 @@ class Op(WorkflowFuture[T]):
         if arrival.outcome is Outcome.TIMED_OUT and self.default is NO_DEFAULT:
             failed, value = True, TimeoutError(f"no signal '{self.name}' came in time")
         if not self.cancelled():
-            self._settle(self, failed, value)
+            if failed:
+                self.set_exception(value)
+            else:
+                self.set_result(value)
         elif self._true_outcome is not None:
             self._settle(self._true_outcome, failed, value)
         else:
@@ -102,12 +109,28 @@ class StepOp(Op[T]):
     """An operation that runs a step function."""
 
     kind = OpKind.STEP
-    spec: StepSpec
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
     retry: Retry | None
     timeout_s: float | None
-    variables: VarContext
+
+    def __init__(
+        self,
+        loop: WorkflowLoop,
+        position: int,
+        name: str,
+        spec: StepSpec,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        # As WorkflowFuture does it: a call of its constructor would cost as much as the rest.
+        self.number = loop.created = loop.created + 1
+        _future_init(self, loop=loop)
+        self.position = position
+        self.name = name
+        self.spec = spec
+        self.codec = spec.result
+        self.args = args
+        self.kwargs = kwargs
+        self.variables: VarContext = copy_context()
 
 
 class TimerOp:
