@@ -70,7 +70,7 @@ class Core:
         self.timers = Timers()
         self.ready: deque[Run] = deque()
         self.starting: deque[tuple[Run, PendingOp]] = deque()
-        """Read-only steps called in these turns: they run before the flush, without a gate."""
+        """Steps of these turns that need not wait for the flush: read-only, or durable before."""
         self.start = partial(start, self)
         """Runs the function of a (run, operation) whose gate has opened."""
         self.draining = False

@@ -32,7 +32,7 @@ def arm(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
         if run.in_flight or run.inbox or run.attempts or op.read_only:
             _arm_step(core, run, op, ticket)
         else:
-            core.gate.when(ticket, core.start, (run, op))
+            _pass_gate(core, ticket, run, op)
         return
     if op.due_us:
         core.arm_timer(run, op.position, op.due_us)
@@ -55,7 +55,15 @@ def _arm_step(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
     elif op.read_only:
         core.starting.append((run, op))
     else:
+        _pass_gate(core, ticket, run, op)
+
+
+def _pass_gate(core: Core, ticket: Ticket, run: Run, op: PendingOp) -> None:
+    """Let a step start once its ticket commits; never within the turn that called it."""
+    if ticket > core.gate.committed:
         core.gate.when(ticket, core.start, (run, op))
+    else:
+        core.starting.append((run, op))  # Replay left it pending; its record is long durable.
 
 
 def start(core: Core, key: tuple[Run, PendingOp]) -> None:

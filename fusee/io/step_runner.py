@@ -6,7 +6,8 @@ attempt is dropped. What the host cancels (Ctrl-C, shutdown) is not an outcome: 
 runs again after a restart (rule DR-3).
 
 At most `async_steps` async functions and `sync_threads` threads run at a time; what is over
-that waits in one queue, first come first served, as does everything while the node may not act.
+that waits here, each kind first come first served, as does everything while the node may not
+act. What waits has not begun: a cancellation takes it back, and closing begins none of it.
 """
 
 from __future__ import annotations
@@ -82,16 +83,19 @@ class StepRunner:
         threads: StepThreads,
         *,
         async_steps: int,
+        sync_steps: int,
         on_interrupt: Callable[[BaseException], None],
     ) -> None:
         self._loop = loop
         self._threads = threads
         self._async_max = async_steps
+        self._sync_max = sync_steps
         self._on_interrupt = on_interrupt
         self._core: Core
         self._log: CommitLog
         self._random = Random()
-        self._waiting: deque[Attempt] = deque()
+        self._waiting_async: deque[Attempt] = deque()
+        self._waiting_sync: deque[Attempt] = deque()
         self._attempts: set[Attempt] = set()
         self._async_running = 0
         self._idle: asyncio.Future[None] | None = None
@@ -114,8 +118,10 @@ class StepRunner:
         """Start one attempt as soon as there is room."""
         token = Attempt(run, cast("StepOp[Any]", op), attempt, first_started_us)
         run.in_flight[op.position] = token
-        if self._waiting or not self._has_room(token.op.spec.is_async):
-            self._waiting.append(token)
+        is_async = token.op.spec.is_async
+        waiting = self._waiting_async if is_async else self._waiting_sync
+        if waiting or not self._has_room(is_async):
+            waiting.append(token)
         else:
             self._begin(token)
 
@@ -126,20 +132,24 @@ class StepRunner:
         token.cancelled = True
         if token.task is not None:
             token.task.cancel()
-        elif token in self._waiting:
-            self._waiting.remove(token)
-            self._fail(token, StepCancelled(f"step '{token.op.name}' was cancelled before it ran"))
+            return
+        for waiting in (self._waiting_async, self._waiting_sync):
+            if token in waiting:
+                waiting.remove(token)
+                error = StepCancelled(f"step '{token.op.name}' was cancelled before it ran")
+                self._fail(token, error)
 
     def start_waiting(self) -> None:
         """Start what waits for room or for the right to act."""
-        waiting = self._waiting
-        while waiting and self._may_act() and self._has_room(waiting[0].op.spec.is_async):
-            self._begin(waiting.popleft())
+        for waiting in (self._waiting_async, self._waiting_sync):
+            while waiting and self._may_act() and self._has_room(waiting[0].op.spec.is_async):
+                self._begin(waiting.popleft())
 
     def stop(self) -> None:
         """Cut off every function: async ones are cancelled, sync ones flagged, none recorded."""
         self.closing = True
-        self._waiting.clear()
+        self._waiting_async.clear()
+        self._waiting_sync.clear()
         self._shell.discard()
         for attempt in list(self._attempts):
             attempt.cancelled = True
@@ -160,15 +170,19 @@ class StepRunner:
         self._attempts.discard(attempt)
         if attempt.timer is not None:
             attempt.timer.cancel()
+        if self._waiting_async or self._waiting_sync:
+            self._loop.call_soon(self.start_waiting)
         if self._idle is not None and not self._attempts and not self._idle.done():
             self._idle.set_result(None)
 
     # ------------------------------------------------------------ starting
 
     def _has_room(self, is_async: bool) -> bool:
-        if self._log.pressure is Pressure.STOP_STEPS:
+        if self._log.pressure is Pressure.STOP_STEPS or self._core.draining:
             return False
-        return not is_async or self._async_running < self._async_max
+        if is_async:
+            return self._async_running < self._async_max
+        return self._threads.unfinished < self._sync_max
 
     def _may_act(self) -> bool:
         return monotonic_ns() < self._log.may_act_until_ns
@@ -253,7 +267,8 @@ class StepRunner:
 
     def _wait_to_act(self, attempt: Attempt) -> None:
         """The right to act ended before the call: the attempt goes to the head of the queue."""
-        self._waiting.appendleft(attempt)
+        is_async = attempt.op.spec.is_async
+        (self._waiting_async if is_async else self._waiting_sync).appendleft(attempt)
 
     def _begin_timeout(self, attempt: Attempt) -> None:
         timeout_s = attempt.op.timeout_s
@@ -264,8 +279,6 @@ class StepRunner:
     def _end_async(self, attempt: Attempt) -> None:
         self._async_running -= 1
         self._left(attempt)
-        if self._waiting:
-            self._loop.call_soon(self.start_waiting)
 
     def _thread_done(self, attempt: Attempt, value: Any, error: BaseException | None) -> None:
         if error is None and inspect.isawaitable(value):

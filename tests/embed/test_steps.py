@@ -122,19 +122,18 @@ async def test_a_function_is_not_called_before_its_scheduled_record_is_committed
         start = asyncio.create_task(world.engine.start(pay_once, "w", "gated"))
         await world.settle()
         assert not start.done(), "the ack waits for the start's record"
-        disk.release()
-        run = await start
-        await world.settle()
         assert "gated" not in held.calls, "its scheduled record is on its way only"
 
         disk.release()
         await held.called("gated")
+        run = await start
 
         held.give("gated", "paid")
         result = asyncio.create_task(run.result())
         await world.settle()
         assert not result.done(), "the result waits for the record of the end"
         disk.release()
+        await world.settle()
         assert await result == "paid"
 
 
@@ -166,10 +165,12 @@ async def test_read_only_steps_run_at_once_and_the_next_effectful_one_waits_for_
         await world.settle()
         assert "pay ab" not in held.calls, "two looks and the intent to pay are one flush"
         disk.release()
+        await world.settle()
         await held.called("pay ab")
         held.give("pay ab", "paid")
         await world.settle()
         disk.release()
+        await world.settle()
         assert await (await start).result() == "paid"
 
 

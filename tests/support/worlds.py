@@ -63,28 +63,28 @@ class HeldLog(MemoryLog):
         super().__init__()
         self.held: list[Callable[[BaseException | None], None]] = []
 
-    @property
-    def busy(self) -> bool:  # type: ignore[override]
-        return bool(self.held)
-
     def submit(
         self, batch: Batch, durable_op: int, on_done: Callable[[BaseException | None], None]
-    ) -> None:
+    ) -> bool:
         self.held.append(on_done)
+        return True
 
     def release(self, error: BaseException | None = None) -> None:
-        """Complete the write in flight."""
-        self.held.pop(0)(error)
+        """Complete the write in flight, as the loop would hear of it: in a callback."""
+        asyncio.get_running_loop().call_soon(self.held.pop(0), error)
 
 
 class KeepingNode(LocalNode):
     """A node that keeps what was appended to it, ticket by ticket."""
 
-    log: Log
+    def __init__(self, state: ReplicaState, storage: MemoryLog, clock: Clock, log: Log) -> None:
+        super().__init__(state, storage, clock)
+        self.log = log
+        self.append = self._keep
 
-    def append(self, shard: ShardId, group: bytes) -> Ticket:
+    def _keep(self, shard: ShardId, group: bytes) -> Ticket:
         self.log.append([group])
-        return super().append(shard, group)
+        return self.tickets.append(shard, group)
 
     def append_together(self, groups: Sequence[tuple[ShardId, bytes]]) -> Ticket:
         self.log.append([group for _, group in groups])
@@ -152,8 +152,7 @@ class World:
         on_recovered(state, Ready())
         on_view_persisted(state)
         table = table_of(self.log)
-        self.node = KeepingNode(state, self.storage, self.clock)
-        self.node.log = self.log
+        self.node = KeepingNode(state, self.storage, self.clock, self.log)
         return Assembly(self.node, table, SEAL_SLOW_S, ())
 
     @property
