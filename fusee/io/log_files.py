@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fusee.base.errors import DirectoryRefused, StorageFull
-from fusee.base.limits import BLOCK_SIZE, MIB, SEGMENT_SIZE
+from fusee.base.limits import BLOCK_SIZE, MIB, SEGMENT_SIZE, SHARD_COUNT
 from fusee.log import superblock as sb
 from fusee.log.segment import (
     DATA_START,
@@ -49,7 +49,7 @@ class NewGroup(msgspec.Struct, frozen=True):
     incarnation: bytes
     slot: int = 0
     role: Role = Role.VOTER
-    shard_count: int = sb.SHARD_COUNT
+    shard_count: int = SHARD_COUNT
     epoch: int = 0
     members: tuple[Member, ...] = ()
 

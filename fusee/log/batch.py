@@ -84,7 +84,7 @@ class BadBatch(ValueError):
 
 
 class BatchHeader(msgspec.Struct, frozen=True, gc=False):
-    """What the first 120 bytes of a batch say, proven by `hash`."""
+    """What the first 120 bytes of a batch say, proven by `hash`, in their order."""
 
     kind: int
     group_id: bytes
@@ -142,8 +142,7 @@ def build_batch(
         payload = _TABLE_ROW.pack(shard, len(content)) + content
     else:
         payload = _join_sections(sections)
-    payload_bytes = len(payload)
-    assert payload_bytes <= BATCH_BYTES_MAX - HEADER_SIZE
+    assert len(payload) <= BATCH_BYTES_MAX - HEADER_SIZE
     unhashed = _UNHASHED.pack(
         _MAGIC,
         BATCH_FORMAT,
@@ -151,7 +150,7 @@ def build_batch(
         0,
         group_id,
         epoch,
-        payload_bytes,
+        len(payload),
         view,
         op,
         prev,
@@ -162,19 +161,8 @@ def build_batch(
         blake2b(payload, digest_size=16).digest(),
     )
     digest = blake2b(unhashed, digest_size=16).digest()
-    return Batch(
-        op,
-        view,
-        epoch,
-        prev,
-        digest,
-        commit_op,
-        ts_us,
-        kind,
-        group_count,
-        group_id,
-        unhashed + digest + payload,
-    )
+    data = unhashed + digest + payload
+    return Batch(op, view, epoch, prev, digest, commit_op, ts_us, kind, group_count, group_id, data)
 
 
 def _join_sections(sections: Sequence[tuple[int, bytes]]) -> bytes:
@@ -189,27 +177,10 @@ def decode_header(data: bytes | memoryview) -> BatchHeader:
     """Read the first bytes of a batch. Raises `BadBatch`; says nothing about the content."""
     if len(data) < HEADER_SIZE:
         raise BadBatch(BatchFault.SHORT)
-    (
-        magic,
-        batch_format,
-        kind,
-        flags,
-        group_id,
-        epoch,
-        payload_bytes,
-        view,
-        op,
-        prev,
-        commit_op,
-        ts_us,
-        group_count,
-        section_count,
-        payload_hash,
-        digest,
-    ) = _HEADER.unpack_from(data)
+    magic, batch_format, kind, flags, *rest = _HEADER.unpack_from(data)
     if magic != _MAGIC:
         raise BadBatch(BatchFault.NOT_A_BATCH)
-    if blake2b(data[:_HASHED_SIZE], digest_size=16).digest() != digest:
+    if blake2b(data[:_HASHED_SIZE], digest_size=16).digest() != rest[-1]:
         raise BadBatch(BatchFault.HEADER_DAMAGED)
     if batch_format != BATCH_FORMAT:
         raise BadBatch(BatchFault.OTHER_FORMAT)
@@ -217,27 +188,15 @@ def decode_header(data: bytes | memoryview) -> BatchHeader:
         raise BadBatch(BatchFault.UNKNOWN_KIND)
     if flags != 0:
         raise BadBatch(BatchFault.UNKNOWN_FLAGS)
-    if op == 0:
+    head = BatchHeader(kind, *rest)
+    if head.op == 0:
         raise BadBatch(BatchFault.BAD_OP)
-    if payload_bytes > BATCH_BYTES_MAX - HEADER_SIZE:
+    if head.payload_bytes > BATCH_BYTES_MAX - HEADER_SIZE:
         raise BadBatch(BatchFault.TOO_LONG)
-    if section_count > SECTIONS_MAX or section_count * _TABLE_ROW_SIZE > payload_bytes:
+    table_bytes = head.section_count * _TABLE_ROW_SIZE
+    if head.section_count > SECTIONS_MAX or table_bytes > head.payload_bytes:
         raise BadBatch(BatchFault.BAD_TABLE)
-    return BatchHeader(
-        kind,
-        group_id,
-        epoch,
-        payload_bytes,
-        view,
-        op,
-        prev,
-        commit_op,
-        ts_us,
-        group_count,
-        section_count,
-        payload_hash,
-        digest,
-    )
+    return head
 
 
 def decode_batch(data: bytes | memoryview) -> Batch:

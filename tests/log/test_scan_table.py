@@ -363,14 +363,17 @@ def test_S_2_a_second_write_of_a_dead_boot_never_chains_onto_its_replacement():
 # ---------------------------------------------------------------- segment borders
 
 
-def test_damage_of_a_segments_first_frame_is_not_taken_for_the_end():
+@pytest.mark.parametrize(
+    ("unit", "end_class", "case"), [(0, EndClass.UNKNOWN, 5), (3, EndClass.FAULTY, 4)]
+)
+def test_damage_of_a_segments_first_frame_is_not_taken_for_the_end(unit, end_class, case):
     log = Written(count=2, size=19_500)
     log.opened.append(3_000)
     file, offset, _ = log.device.writes[-1]
     assert (file, offset) == (segment_name(2), DATA_START)
-    log.device.garble(file, offset)
+    log.device.garble(file, offset + unit * UNIT_SIZE)
     opened = log.reopen()
-    expect(opened, 2, EndClass.UNKNOWN, 5)
+    expect(opened, 2, end_class, case)
     assert opened.end.place.file == file
 
 
