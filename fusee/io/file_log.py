@@ -59,6 +59,10 @@ class Submitter(Protocol):
         ...
 
 
+class SegmentNotReady(RuntimeError):
+    """The batch needs the next segment, which somebody is still making. Submit it again later."""
+
+
 class LogTrimmed(LookupError):
     """The batch asked for lies before the log's base."""
 
@@ -199,7 +203,8 @@ class FileLog:
     def submit(self, batch: Batch, durable_op: int, on_done: Done) -> None:
         """Start writing the next batch. `durable_op` is what was durable before (S-1).
 
-        Raises `StorageFull` if the next segment cannot be made; the batch is not lost then.
+        Raises `StorageFull` if the next segment cannot be made, `SegmentNotReady` if that has
+        begun elsewhere; nothing has happened then, and the batch may be submitted again.
         """
         writer = self._writer
         assert batch.op == writer.head_op + 1
@@ -256,7 +261,7 @@ class FileLog:
         if not writer.is_prepared:
             self.prepare_ahead(is_needed=True)
         if not writer.is_prepared:
-            raise StorageFull("the next log segment is still being made; try again")
+            raise SegmentNotReady("the next log segment is still being made")
         writer.roll()
         assert writer.has_room(size_bytes), "a frame must fit an empty segment"
 

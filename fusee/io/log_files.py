@@ -89,9 +89,8 @@ def load_superblock(device: Device) -> tuple[Stored, list[int]] | None:
 
 
 def _write_copy(device: Device, stored: Stored, copy: int) -> None:
-    buffer = device.buffer(BLOCK_SIZE)
-    buffer[:] = sb.encode_copy(stored, copy)
-    device.write(sb.FILE, sb.copy_offset(copy), buffer)
+    # Not through the device's buffer: a frame may be in flight from there.
+    device.write(sb.FILE, sb.copy_offset(copy), sb.encode_copy(stored, copy))
 
 
 def save_superblock(device: Device, superblock: Superblock, before: Stored) -> Stored:

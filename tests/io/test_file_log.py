@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from fusee.base.errors import DirectoryRefused, EngineStopped, StorageFull
-from fusee.io.file_log import FileLog, LogTrimmed
+from fusee.io.file_log import FileLog, LogTrimmed, SegmentNotReady
 from fusee.io.log_files import RESERVE_BYTES
 from fusee.log.segment import segment_name, spare_name
 from fusee.log.superblock import COPY_DISTANCE, Checkpoint, SuperblockRefused
@@ -157,6 +157,18 @@ def test_S_8_a_failed_write_stops_the_log_for_ever(code):
         assert caught.value.cause is cause
 
 
+@pytest.mark.parametrize("landed_bytes", [0, 512, 4096, 8192])
+def test_what_a_short_write_left_is_torn_for_the_next_process(landed_bytes):
+    opened = filled(2)
+    opened.device.fail_after(0, OSError(errno.ENOSPC, "disk"), landed_bytes)
+    with pytest.raises(OSError, match="disk"):
+        opened.append(9_000)
+    opened.device.power_on()
+    again = open_log(opened.device)
+    assert again.end.is_certain
+    assert again.end.op == 2
+
+
 def test_a_failed_superblock_write_stops_the_log():
     opened = filled(1)
     opened.device.fail_after(1, OSError(errno.EIO, "disk"))
@@ -201,8 +213,11 @@ def test_a_plan_can_be_carried_out_elsewhere():
     plan = opened.log.plan_ahead(is_needed=True)
     assert plan is not None
     opened.append()
+    while opened.log._writer.has_room(4096):
+        opened.append(3_000)
+    with pytest.raises(SegmentNotReady):
+        opened.append(3_000)
     opened.log.carry_out(plan)
-    opened.append()
     opened.log.adopt(plan)
     for _ in range(12):
         opened.append(3_000)

@@ -78,7 +78,7 @@ def live(seed: int, boots: int, garbage: float) -> list[Opened]:
     return seen
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 6))
 @example(seed=0, boots=6)
 def test_a_power_cut_loses_nothing_acknowledged_and_is_always_told_apart(seed, boots):
@@ -87,7 +87,7 @@ def test_a_power_cut_loses_nothing_acknowledged_and_is_always_told_apart(seed, b
         assert opened.log.superblock.unknown is None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 6))
 def test_units_that_turn_to_garbage_lose_nothing_acknowledged(seed, boots):
     for opened in live(seed, boots, garbage=0.3):
@@ -115,7 +115,7 @@ def test_rot_is_refused_or_reported_and_never_skipped(seed, boots, flips):
 fates_strategy = st.tuples(*[st.sampled_from(["kept", "lost", "torn"])] * 2)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 2**32), st.lists(fates_strategy, min_size=1, max_size=5))
 @example(seed=0, boots=[("torn", "kept"), ("lost", "torn"), ("torn", "torn"), ("lost", "lost")])
 def test_two_writes_in_flight_may_land_in_any_order_boot_after_boot(seed, boots):
