@@ -9,6 +9,7 @@ from random import Random
 import msgspec
 import pytest
 
+from fusee.base.checksum import hash128
 from fusee.base.errors import DirectoryRefused, EngineStopped, StorageFull
 from fusee.io.file_log import FileLog, LogTrimmed, SegmentNotReady
 from fusee.io.log_files import RESERVE_BYTES
@@ -98,6 +99,19 @@ def test_group_time_never_steps_back_over_an_open():
     batch = next_batch(1, bytes(16), ts_us=77_000_000)
     opened.log.submit(batch, 0, lambda error: None)
     assert open_log(opened.device).recovered.ts_us == 77_000_000
+
+
+def test_the_bytes_on_disk_are_pinned():
+    opened = open_log(RamDevice())
+    for size in (0, 100, 9_000, 20_000):
+        opened.append(size)
+    opened.seal()
+    digests = {name: hash128(data).hex() for name, data in opened.device.content.items()}
+    assert digests == {
+        "superblock": "25a7d375259345a9dedaaee292fb5bc4",
+        segment_name(1): "475f37072243d13a68d336142b0be7fd",
+        segment_name(2): "23d68a75aa41a1b77ace0e70c568489f",
+    }, "every directory in the world is written so; add a format instead"
 
 
 # ---------------------------------------------------------------- submitting
