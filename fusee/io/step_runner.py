@@ -114,10 +114,17 @@ class StepRunner:
         """Start one attempt as soon as there is room."""
         token = Attempt(run, cast("StepOp[Any]", op), attempt, first_started_us)
         run.in_flight[op.position] = token
-        if self._waiting or not self._has_room(token.op.spec.is_async):
+        if (
+            self._waiting
+            or self._async_running >= self._async_max
+            or self._log.pressure is Pressure.STOP_STEPS
+        ):
             self._waiting.append(token)
+            self.start_waiting()
+        elif token.op.spec.is_async:
+            self._begin_async(token)
         else:
-            self._begin(token)
+            self._begin_thread(token)
 
     def cancel(self, token: object) -> None:
         """Ask the function of an attempt to stop; its outcome still comes."""
@@ -174,8 +181,6 @@ class StepRunner:
         return monotonic_ns() < self._log.may_act_until_ns
 
     def _begin(self, attempt: Attempt) -> None:
-        if not attempt.first_us:
-            attempt.first_us = self._log.recent_us
         if attempt.op.spec.is_async:
             self._begin_async(attempt)
         else:
@@ -184,6 +189,8 @@ class StepRunner:
     def _begin_async(self, attempt: Attempt) -> None:
         """Run an async function up to its first wait; often that is its end."""
         op = attempt.op
+        if not attempt.first_us:
+            attempt.first_us = self._log.recent_us
         loop, shell, variables = self._loop, self._shell, op.variables
         variables.run(_set_current, attempt)
         if op.timeout_s is not None:
@@ -197,14 +204,14 @@ class StepRunner:
             awaited = variables.run(coroutine.send, None)
         except StopIteration as done:
             leave(loop, shell.task)
-            if shell.is_soiled:
+            if shell.task.cancelling():
                 self._shell = Shell(loop)
             if attempt.timer is not None:
                 attempt.timer.cancel()
             self._returned(attempt, done.value)
         except BaseException as error:
             leave(loop, shell.task)
-            if shell.is_soiled:
+            if shell.task.cancelling():
                 self._shell = Shell(loop)
             if attempt.timer is not None:
                 attempt.timer.cancel()
@@ -234,6 +241,8 @@ class StepRunner:
 
     def _begin_thread(self, attempt: Attempt) -> None:
         op = attempt.op
+        if not attempt.first_us:
+            attempt.first_us = self._log.recent_us
         self._attempts.add(attempt)
         variables = op.variables.copy()
         variables.run(_set_current, attempt)
