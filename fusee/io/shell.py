@@ -5,7 +5,7 @@ the rest of the step. But code may ask for its task before its first wait (`asyn
 does) and must be the same task afterwards. So a spare task, the shell, is current while a
 coroutine runs up to its first wait:
 
-    finishes  -> the shell is used again for the next one
+    finishes  -> the shell is used again for the next one, unless it was cancelled
     waits     -> the shell goes on with it, from the very future it waits for
 
 A shell is parked on a future of its own until then. `_enter_task` and `_leave_task` are
@@ -37,11 +37,6 @@ class Shell:
         self._used = loop.create_future()
         self._coroutine: Coroutine[Any, Any, Any] | None = None
         self.task: asyncio.Task[None] = asyncio.Task(self._carry(), loop=loop)
-
-    @property
-    def is_soiled(self) -> bool:
-        """Whether a coroutine that finished at once has cancelled its task before that."""
-        return self.task.cancelling() > 0
 
     def carry(
         self, coroutine: Coroutine[Any, Any, Any], awaited: Any, context: Context, on_end: OnEnd

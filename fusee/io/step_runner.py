@@ -118,12 +118,19 @@ class StepRunner:
         """Start one attempt as soon as there is room."""
         token = Attempt(run, cast("StepOp[Any]", op), attempt, first_started_us)
         run.in_flight[op.position] = token
-        is_async = token.op.spec.is_async
-        waiting = self._waiting_async if is_async else self._waiting_sync
-        if waiting or not self._has_room(is_async):
-            waiting.append(token)
+        if token.op.spec.is_async:
+            if (
+                self._waiting_async
+                or self._async_running >= self._async_max
+                or self._log.pressure is Pressure.STOP_STEPS
+            ):
+                self._waiting_async.append(token)
+            else:
+                self._begin_async(token)
+        elif self._waiting_sync or not self._has_room(is_async=False):
+            self._waiting_sync.append(token)
         else:
-            self._begin(token)
+            self._begin_thread(token)
 
     def cancel(self, token: object) -> None:
         """Ask the function of an attempt to stop; its outcome still comes."""
@@ -188,8 +195,6 @@ class StepRunner:
         return monotonic_ns() < self._log.may_act_until_ns
 
     def _begin(self, attempt: Attempt) -> None:
-        if not attempt.first_us:
-            attempt.first_us = self._log.recent_us
         if attempt.op.spec.is_async:
             self._begin_async(attempt)
         else:
@@ -198,6 +203,8 @@ class StepRunner:
     def _begin_async(self, attempt: Attempt) -> None:
         """Run an async function up to its first wait; often that is its end."""
         op = attempt.op
+        if not attempt.first_us:
+            attempt.first_us = self._log.recent_us
         loop, shell, variables = self._loop, self._shell, op.variables
         variables.run(_set_current, attempt)
         if op.timeout_s is not None:
@@ -211,14 +218,14 @@ class StepRunner:
             awaited = variables.run(coroutine.send, None)
         except StopIteration as done:
             leave(loop, shell.task)
-            if shell.is_soiled:
+            if shell.task.cancelling():
                 self._shell = Shell(loop)
             if attempt.timer is not None:
                 attempt.timer.cancel()
             self._returned(attempt, done.value)
         except BaseException as error:
             leave(loop, shell.task)
-            if shell.is_soiled:
+            if shell.task.cancelling():
                 self._shell = Shell(loop)
             if attempt.timer is not None:
                 attempt.timer.cancel()
@@ -248,6 +255,8 @@ class StepRunner:
 
     def _begin_thread(self, attempt: Attempt) -> None:
         op = attempt.op
+        if not attempt.first_us:
+            attempt.first_us = self._log.recent_us
         self._attempts.add(attempt)
         variables = op.variables.copy()
         variables.run(_set_current, attempt)

@@ -91,7 +91,7 @@ class BadBatch(ValueError):
 
 
 class BatchHeader(msgspec.Struct, frozen=True, gc=False):
-    """What the first 120 bytes of a batch say, proven by `hash`."""
+    """What the first 120 bytes of a batch say, proven by `hash`, in their order."""
 
     kind: int
     group_id: bytes
@@ -146,8 +146,7 @@ def build_batch(
         payload = _pack_row(shard, len(content)) + content
     else:
         payload = _join_sections(sections)
-    payload_bytes = len(payload)
-    assert payload_bytes <= _PAYLOAD_BYTES_MAX, "groups are bounded before they are appended"
+    assert len(payload) <= _PAYLOAD_BYTES_MAX, "groups are bounded before they are appended"
     digest = _NEW_HASH()
     digest.update(payload)
     unhashed = _pack_unhashed(
@@ -157,7 +156,7 @@ def build_batch(
         0,
         group_id,
         epoch,
-        payload_bytes,
+        len(payload),
         view,
         op,
         prev,
@@ -188,27 +187,10 @@ def decode_header(data: bytes | memoryview) -> BatchHeader:
     """Read the first bytes of a batch. Raises `BadBatch`; says nothing about the content."""
     if len(data) < HEADER_SIZE:
         raise BadBatch(BatchFault.SHORT)
-    (
-        magic,
-        batch_format,
-        kind,
-        flags,
-        group_id,
-        epoch,
-        payload_bytes,
-        view,
-        op,
-        prev,
-        commit_op,
-        ts_us,
-        group_count,
-        section_count,
-        payload_hash,
-        digest,
-    ) = _HEADER.unpack_from(data)
+    magic, batch_format, kind, flags, *rest = _HEADER.unpack_from(data)
     if magic != _MAGIC:
         raise BadBatch(BatchFault.NOT_A_BATCH)
-    if blake2b(data[:_HASHED_SIZE], digest_size=16).digest() != digest:
+    if blake2b(data[:_HASHED_SIZE], digest_size=16).digest() != rest[-1]:
         raise BadBatch(BatchFault.HEADER_DAMAGED)
     if batch_format != BATCH_FORMAT:
         raise BadBatch(BatchFault.OTHER_FORMAT)
@@ -216,27 +198,15 @@ def decode_header(data: bytes | memoryview) -> BatchHeader:
         raise BadBatch(BatchFault.UNKNOWN_KIND)
     if flags != 0:
         raise BadBatch(BatchFault.UNKNOWN_FLAGS)
-    if op == 0:
+    head = BatchHeader(kind, *rest)
+    if head.op == 0:
         raise BadBatch(BatchFault.BAD_OP)
-    if payload_bytes > BATCH_BYTES_MAX - HEADER_SIZE:
+    if head.payload_bytes > BATCH_BYTES_MAX - HEADER_SIZE:
         raise BadBatch(BatchFault.TOO_LONG)
-    if section_count > SECTIONS_MAX or section_count * _TABLE_ROW_SIZE > payload_bytes:
+    table_bytes = head.section_count * _TABLE_ROW_SIZE
+    if head.section_count > SECTIONS_MAX or table_bytes > head.payload_bytes:
         raise BadBatch(BatchFault.BAD_TABLE)
-    return BatchHeader(
-        kind,
-        group_id,
-        epoch,
-        payload_bytes,
-        view,
-        op,
-        prev,
-        commit_op,
-        ts_us,
-        group_count,
-        section_count,
-        payload_hash,
-        digest,
-    )
+    return head
 
 
 def decode_batch(data: bytes | memoryview) -> Batch:

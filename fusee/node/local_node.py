@@ -18,8 +18,8 @@ from fusee.base.limits import (
     WINDOW_BYTES_MAX,
 )
 from fusee.engine.commitlog import FOREVER_NS, Pressure, Stopped
+from fusee.io.file_log import SegmentNotReady
 from fusee.vr.normal import on_groups, on_written
-from fusee.vr.ready import Ready
 from fusee.vr.tickets import Tickets
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ class LocalNode:
         self.append = self.tickets.append
         """Append one group; see `CommitLog.append`."""
         self._clock = clock
-        self._ready = Ready()
         self._refused: Batch | None = None
         self._durable_op = self._writing_op = state.durable_op
         self._on_commit: Callable[[Ticket], None] = _nobody_listens
@@ -132,17 +131,16 @@ class LocalNode:
             tickets = self.tickets
             if not tickets.waiting or len(tickets.in_batches) >= WINDOW_BATCHES_MAX:
                 return False
-            if tickets.bytes_uncommitted > WINDOW_BYTES_MAX:
+            if tickets.bytes_waiting > WINDOW_BYTES_MAX:
                 self._judge_pressure()
-            state, ready = self.state, self._ready
-            op = OpNumber(state.head_op + 1)
-            on_groups(state, op, tickets.take(op), self.now_us(), ready)
-            batch, ready.write = ready.write, None
-            assert batch is not None
+            op = OpNumber(self.state.head_op + 1)
+            batch = on_groups(self.state, op, tickets.take(op), self.recent_us)
             self.batches_written += 1
         self.busy = True
         self._writing_op = batch.op
-        if not self.storage.submit(batch, self._durable_op, self._written):
+        try:
+            self.storage.submit(batch, self._durable_op, self._written)
+        except SegmentNotReady:
             self.busy = False
             self._refused = batch
             return False
@@ -154,16 +152,13 @@ class LocalNode:
             self.stop(error)
             return
         self.busy = False
-        ready, tickets = self._ready, self.tickets
         op = self._durable_op = self._writing_op
-        on_written(self.state, op, ready)
-        if ready.committed_op is not None:
-            ticket = tickets.commit(ready.committed_op)
-            ready.committed_op = None
+        if on_written(self.state, op):
+            ticket = self.tickets.commit(self.state.commit_op)
             if self.pressure is not Pressure.NONE:
                 self._judge_pressure()
             self._on_commit(ticket)
-        if tickets.waiting:
+        if self.tickets.waiting:
             self._on_room()
 
     def room_again(self) -> None:
@@ -177,7 +172,9 @@ class LocalNode:
         if self.busy or self._witnessed_op >= durable_op:
             return False
         self.busy = True
-        if not self.storage.submit_seal(durable_op, self._sealed):
+        try:
+            self.storage.submit_seal(durable_op, self._sealed)
+        except SegmentNotReady:
             self.busy = False
             return False
         self._witnessed_op = durable_op

@@ -31,6 +31,7 @@ from fusee.sdk.context import Context, RunIdentity
 from fusee.sdk.messages import Query, Signal
 from fusee.sdk.op import Op, StepOp, TimerOp
 from fusee.sdk.runlog import RunLog
+from fusee.sdk.step import NO_OPTIONS
 from fusee.sdk.source import call_site, rest_site
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 Stage = Callable[[int, str, str, bytes], None]
 AnyOp = Op[Any] | TimerOp
 VALUE = Outcome.VALUE
+STEP = OpKind.STEP
 
 
 class Activation:
@@ -249,19 +251,19 @@ class Activation:
         options: StepOptions,
     ) -> Op[Any]:
         """Number a step; it runs when the engine opens its gate."""
-        defined = spec.options
         if name is None:
             name = options.name or spec.name
         data, args, kwargs = spec.signature.snapshot_call(args, kwargs)
-        read_only = defined.read_only if options.read_only is None else options.read_only
-        flags = SCHEDULED_READ_ONLY if read_only else 0
-        position = self._schedule(OpKind.STEP, name, data, 0, flags)
-        op: StepOp[Any] = StepOp(self.loop, position, name, spec, args, kwargs)
-        op.retry = options.retry or defined.retry
-        op.timeout_s = options.timeout_s or defined.timeout_s
-        op.on_cancel = self._on_cancel
-        if read_only:
-            op.read_only = True
+        if options is NO_OPTIONS:
+            read_only = spec.read_only
+        else:
+            read_only = spec.read_only if options.read_only is None else options.read_only
+        position = self._schedule(STEP, name, data, 0, SCHEDULED_READ_ONLY if read_only else 0)
+        op: StepOp[Any] = StepOp(self, position, name, spec, args, kwargs)
+        if options is not NO_OPTIONS:
+            op.read_only = read_only
+            op.retry = options.retry or spec.retry
+            op.timeout_s = options.timeout_s or spec.timeout_s
         self.pending[position] = op
         self.called.append(op)
         return op
@@ -273,12 +275,8 @@ class Activation:
     def call_sleep_until(self, due_us: int, name: str) -> Op[None]:
         """Number a sleep until an instant."""
         position = self._schedule(OpKind.SLEEP, name, b"", due_us)
-        op: Op[None] = Op(self.loop)
-        op.kind = OpKind.SLEEP
-        op.name = name
-        op.position = position
-        op.due_us = self.machine.recorded_due_us(position) or due_us
-        op.on_cancel = self._on_cancel
+        due_us = self.machine.recorded_due_us(position) or due_us
+        op: Op[None] = Op(self, OpKind.SLEEP, position, name, None, due_us)
         self._add(op)
         return op
 
@@ -286,24 +284,15 @@ class Activation:
         """Number a wait for a signal."""
         due_us = 0 if timeout_us is None else self.machine.now_us + timeout_us
         position = self._schedule(OpKind.WAIT, signal.name, b"", due_us)
-        op: Op[Any] = Op(self.loop)
-        op.kind = OpKind.WAIT
-        op.name = signal.name
-        op.position = position
-        op.codec = signal.codec
-        op.default = default
-        op.due_us = self.machine.recorded_due_us(position) or due_us
-        op.on_cancel = self._on_cancel
+        due_us = self.machine.recorded_due_us(position) or due_us
+        op: Op[Any] = Op(self, OpKind.WAIT, position, signal.name, signal.codec, due_us, default)
         self._add(op)
         return op
 
     def call_message(self, target_id: str, name: str, payload: bytes) -> Op[None]:
         """Number a message to another run; its outcome is known at once."""
         position = self._schedule(OpKind.MESSAGE, f"{name} to {target_id}", payload, 0)
-        op: Op[None] = Op(self.loop)
-        op.kind = OpKind.MESSAGE
-        op.name = name
-        op.position = position
+        op: Op[None] = Op(self, OpKind.MESSAGE, position, name)
         recorded = self.machine.recorded_immediate(position)
         if recorded is None:
             outcome, failure = Outcome.VALUE, b""
@@ -397,7 +386,7 @@ class Activation:
         self.pending[op.position] = op
         self.called.append(op)
 
-    def _on_cancel(self, op: Op[Any]) -> None:
+    def op_cancelled(self, op: Op[Any]) -> None:
         """The code cancelled an operation. Only a step with effects still has an outcome."""
         if self.pending.get(op.position) is not op:
             return

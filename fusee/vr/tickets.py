@@ -25,7 +25,7 @@ class Tickets:
     __slots__ = (
         "_numbers",
         "appended",
-        "bytes_uncommitted",
+        "bytes_undecided",
         "bytes_waiting",
         "committed",
         "in_batches",
@@ -35,21 +35,24 @@ class Tickets:
     def __init__(self) -> None:
         self.appended = Ticket(0)
         self.committed = Ticket(0)
-        self.bytes_uncommitted = 0
         self.bytes_waiting = 0
+        self.bytes_undecided = 0
         self.waiting: list[tuple[Ticket, ShardId, bytes]] = []
         """Groups that no batch has taken yet."""
         self.in_batches: deque[tuple[OpNumber, Ticket, int]] = deque()
         """Batches on their way to the quorum: op, last ticket, bytes of groups."""
         self._numbers = cast("Iterator[Ticket]", count(1))
 
+    @property
+    def bytes_uncommitted(self) -> int:
+        """How many bytes of groups are not committed yet."""
+        return self.bytes_waiting + self.bytes_undecided
+
     def append(self, shard: ShardId, group: bytes) -> Ticket:
         """Add one group under a ticket of its own."""
         ticket = self.appended = next(self._numbers)
         self.waiting.append((ticket, shard, group))
-        size = len(group)
-        self.bytes_waiting += size
-        self.bytes_uncommitted += size
+        self.bytes_waiting += len(group)
         return ticket
 
     def append_together(self, groups: Sequence[tuple[ShardId, bytes]]) -> Ticket:
@@ -59,7 +62,6 @@ class Tickets:
         for shard, group in groups:
             self.waiting.append((ticket, shard, group))
             self.bytes_waiting += len(group)
-            self.bytes_uncommitted += len(group)
         return ticket
 
     def take(self, op: OpNumber) -> list[tuple[ShardId, bytes]]:
@@ -70,6 +72,7 @@ class Tickets:
         if size > BATCH_CLOSE_BYTES:
             count, size = self._cut()
         self.bytes_waiting -= size
+        self.bytes_undecided += size
         if count == 1:
             ticket, shard, group = waiting[0]
             self.in_batches.append((op, ticket, size))
@@ -99,5 +102,5 @@ class Tickets:
         batches = self.in_batches
         while batches and batches[0][0] <= op:
             _, self.committed, size = batches.popleft()
-            self.bytes_uncommitted -= size
+            self.bytes_undecided -= size
         return self.committed
