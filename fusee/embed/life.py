@@ -20,6 +20,7 @@ from fusee.embed.upkeep import Upkeep
 from fusee.engine.commitlog import Stopped
 from fusee.engine.core import Core
 from fusee.engine.run import Run
+from fusee.engine.steps import keep_arrived
 from fusee.io.clock import SystemClock
 from fusee.io.step_runner import StepRunner
 from fusee.io.threads import StepThreads
@@ -183,6 +184,8 @@ class Life:
                 )
             self.runner.stop()
         await self.runner.idle(drain_s / 2)
+        for run in self.core.table.open_runs():
+            keep_arrived(self.core, run)
         await self._flush_rest()
 
     async def _flush_rest(self) -> None:
@@ -197,7 +200,8 @@ class Life:
         """Release everything. Runs on every way out, and does not wait."""
         self.pump.close()
         self.runner.stop()
-        for run in list(self.core.table.all()):
+        # Runs replayed only to be asked something are in no table, but wait for a turn.
+        for run in [*self.core.table.all(), *self.core.ready]:
             if isinstance(run, Run):
                 self.core.unload(run)
         for name in self.core.unwilling:

@@ -15,9 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fusee.base.errors import CodeError, NonDeterminism, PayloadError, RunHeld
+from fusee.engine.appending import CHUNK_BYTES_MAX, append_turn
 from fusee.engine.gate import Gate
+from fusee.engine import messages
 from fusee.engine.run import Held, Run
-from fusee.engine.steps import start
+from fusee.engine.steps import keep_arrived, start
 from fusee.engine.table import RunTable
 from fusee.engine.timers import TimerKey, Timers
 from fusee.record.group import encode_records, group_head
@@ -85,6 +87,8 @@ class Core:
     def append(self, run: Run, records: Sequence[AnyRecord], marks: int = 0) -> Ticket:
         """Append one group of a run's records: visible now, durable when its ticket commits."""
         data = encode_records(records)
+        if len(data) > CHUNK_BYTES_MAX and len(records) > 1:
+            return append_turn(self, run, list(records), marks)
         head = run.head if marks == 0 else group_head(run.workflow_id, run.ordinal, marks)
         run.groups.append(data)
         ticket = run.last_ticket = self.log.append(run.shard, head + data)
@@ -137,11 +141,12 @@ class Core:
         run.inbox.clear()
         run.signals = None
         run.attempts = {}
-        run.outbox.clear()
+        messages.take_back(run)
         run.finishing = False
 
     def hold(self, run: Run, held: Held) -> None:
         """The run cannot move. It is not failed, and uses no CPU until something changes."""
+        keep_arrived(self, run)
         run.held = held
         self.unload(run)
         waiting, run.queries = run.queries, []

@@ -129,13 +129,15 @@ def stage(
     except Refused as refused:
         raise refused.error from None
     signals.add(record)
-    sender.outbox.append((receiver, record))
+    sender.outbox.append((position, receiver, record))
 
 
-def take_outbox(run: Run) -> list[tuple[Run, SignalReceived]]:
-    """Return what the run's turn sends to other runs, and empty its outbox."""
-    staged, run.outbox = run.outbox, []
-    return staged
+def take_back(sender: Run) -> None:
+    """Undo what a turn that is not recorded has staged for other runs."""
+    while sender.outbox:
+        _, receiver, record = sender.outbox.pop()
+        if receiver.signals is not None:
+            receiver.signals.take_back(record)
 
 
 # ---------------------------------------------------------------- queries

@@ -43,6 +43,15 @@ class Ending(msgspec.Struct, frozen=True):
     payload: bytes
     called: Called
     """The same as the journal compares it: returned, or raised what."""
+    hold: str = ""
+    """Not an end: the run is held for this reason, as the workflow's definition asks."""
+
+    @property
+    def text(self) -> str:
+        """What happened, for people."""
+        called = self.called
+        where = f" at {called.source}" if called.source else ""
+        return f"{called.verb} {called.what}{where}".replace("  ", " ")
 
 
 class PendingOp(Protocol):

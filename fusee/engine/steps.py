@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fusee.engine.core import Core
     from fusee.engine.program import PendingOp
     from fusee.engine.run import Run
+    from fusee.record.kinds import AnyRecord
 
 
 def arm(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
@@ -88,12 +89,12 @@ def start(core: Core, key: tuple[Run, PendingOp]) -> None:
 def cancel(core: Core, run: Run, op: PendingOp) -> None:
     """The code no longer wants an operation. A step that runs is asked to stop."""
     core.disarm_timer(run, op.position)
-    program = run.program
-    if program is None or program.pending.get(op.position) is not op:
-        return
     token = run.in_flight.get(op.position)
     if token is not None:
         core.steps.cancel(token)
+        return
+    program = run.program
+    if program is None or program.pending.get(op.position) is not op:
         return
     # Behind its gate, or between two attempts: its function never runs again.
     run.inbox.append(_cancelled(op))
@@ -131,6 +132,23 @@ def _record_unseen(core: Core, run: Run, arrival: Arrival) -> None:
     if run.program is not None and not core.draining:
         arrival.recorded = True
         run.inbox.append(arrival)
+
+
+def keep_arrived(core: Core, run: Run) -> None:
+    """Record the outcomes that wait for a turn which will not come: the run is held, or parked.
+
+    Without this a function would run again though the process did not fail.
+    """
+    now_us = core.log.now_us()
+    records: list[AnyRecord] = [
+        Completed(item.position, item.outcome, now_us, item.payload, False, 0, item.attempt)
+        for item in run.inbox
+        if type(item) is Arrival and not item.recorded and item.outcome is not Outcome.SIGNAL
+    ]
+    run.inbox.clear()
+    if records:
+        core.append(run, records)
+        core.wake()
 
 
 def step_failed(core: Core, run: Run, token: object, failed: AttemptFailed) -> None:

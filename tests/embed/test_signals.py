@@ -191,10 +191,10 @@ async def test_signals_nobody_waits_for_are_shown_as_unread() -> None:
         run = await world.engine.start(reads, "w", 1)
         for i in range(3):
             await run.signal("nobody knows", {"i": i})
+        assert (await run.describe()).unread_signals == {"nobody knows": 3}
         await run.signal(note, "x")
-        await run.signal(note, "y")
         assert await run.result() == ["x"]
-        assert (await run.describe()).unread_signals == {"nobody knows": 3, "note": 1}
+        assert (await run.describe()).unread_signals == {"nobody knows": 3}
 
 
 @in_loop
@@ -212,7 +212,7 @@ async def test_a_run_with_too_many_unread_signals_refuses_more_until_it_reads() 
     async with opened(reads) as world:
         run = await world.engine.start(reads, "w", 1)
         await world.settle()
-        for i in range(UNREAD_SIGNALS_MAX + 1):  # the first is read
+        for i in range(UNREAD_SIGNALS_MAX):
             world_signal(world, i)
         with pytest.raises(Backlogged, match="10000 unread signals"):
             await run.signal("other", 1)
@@ -222,7 +222,7 @@ def world_signal(world: Any, i: int) -> None:
     """Signal without a wait for its ack: 10,000 of those are not this test's subject."""
     from fusee.engine.messages import signal
 
-    signal(world.core, "w", None, "flood" if i else "other", f"s{i}", b"1")
+    signal(world.core, "w", None, "flood", f"s{i}", b"1")
 
 
 @in_loop
