@@ -25,6 +25,7 @@ from fusee.io.clock import SystemClock
 from fusee.io.step_runner import StepRunner
 from fusee.io.threads import StepThreads
 from fusee.loop.ordered import check_ordered_set, install_ordered_set
+from fusee.sdk.runlog import emit
 
 LOGGER = logging.getLogger("fusee")
 EXIT_CODE_STOPPED = 70
@@ -88,6 +89,7 @@ class Life:
             table=assembly.table,
             steps=self.runner,
             load_program=loader(self.registry, lambda: self.core),
+            say=emit,
             wake=self._wake,
         )
         self.runner.bind(self.core)

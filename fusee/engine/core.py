@@ -15,9 +15,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fusee.base.errors import CodeError, NonDeterminism, PayloadError, RunHeld
+from fusee.engine import messages
 from fusee.engine.appending import CHUNK_BYTES_MAX, append_turn
 from fusee.engine.gate import Gate
-from fusee.engine import messages
 from fusee.engine.run import Held, Run
 from fusee.engine.steps import keep_arrived, start
 from fusee.engine.table import RunTable
@@ -34,6 +34,14 @@ if TYPE_CHECKING:
     from fusee.record.kinds import AnyRecord
 
 
+WARNING = 30
+"""The level of Python's logging, which this floor does not import."""
+
+
+def _say_nothing(lines: list[tuple[int, str]]) -> None:
+    """Nobody listens to log lines."""
+
+
 class Core:
     """The engine's state. One per process and directory, owned by one thread."""
 
@@ -43,6 +51,7 @@ class Core:
         "load_program",
         "log",
         "ready",
+        "say",
         "start",
         "starting",
         "steps",
@@ -62,11 +71,14 @@ class Core:
         steps: Steps,
         load_program: Callable[[Run, Machine], Program | Held],
         wake: Callable[[], None],
+        say: Callable[[list[tuple[int, str]]], None] = _say_nothing,
     ) -> None:
         self.log = log
         self.steps = steps
         self.load_program = load_program
         self.wake = wake
+        self.say = say
+        """Emits log lines of workflow code, once what they tell is committed."""
         self.table = table
         self.gate = Gate()
         self.timers = Timers()
@@ -143,6 +155,12 @@ class Core:
         run.attempts = {}
         messages.take_back(run)
         run.finishing = False
+
+    def reload(self, run: Run) -> None:
+        """Take the code of a run out of memory and bring it back by replay."""
+        keep_arrived(self, run)
+        self.unload(run)
+        self.queue(run)
 
     def hold(self, run: Run, held: Held) -> None:
         """The run cannot move. It is not failed, and uses no CPU until something changes."""

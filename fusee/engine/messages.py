@@ -191,9 +191,14 @@ def answer_queries(core: Core, run: Run) -> None:
     program = run.program
     assert program is not None, "only loaded code answers"
     waiting, run.queries = run.queries, []
-    for name, payload, reply in waiting:
+    for index, (name, payload, reply) in enumerate(waiting):
+        if program.spoiled:
+            run.queries = waiting[index:]
+            break
         try:
             answer: Any = program.query(name, payload)
         except Exception as error:  # A handler may raise anything; it is the caller's answer.
             answer = error
         core.gate.when(run.last_ticket, reply, answer)
+    if program.spoiled:
+        core.reload(run)

@@ -74,6 +74,10 @@ class Program(Protocol):
     """Operations without an outcome, by position: `PendingOp` each."""
     called: list[Any]
     """Operations called since the engine last took this list: `PendingOp` each."""
+    said: list[tuple[int, str]]
+    """Log lines since the engine last took them: level and text."""
+    spoiled: bool
+    """A query handler has changed the state it was to read: only replay gives it back."""
     cancelled: list[PendingOp]
     """Operations whose cancellation the code requested since the last `take_cancelled`."""
 
@@ -91,6 +95,10 @@ class Program(Protocol):
 
     def take_cancelled(self) -> list[PendingOp]:
         """Return `cancelled` and begin a new list."""
+        ...
+
+    def take_said(self) -> list[tuple[int, str]]:
+        """Return `said` and begin a new list."""
         ...
 
     def query(self, name: str, payload: bytes) -> bytes:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from fusee.engine import messages, steps
 from fusee.engine.appending import append_turn
+from fusee.engine.core import WARNING
 from fusee.engine.program import Arrival
 from fusee.engine.run import Held, Run, Signals, records_of
 from fusee.journal.history import DamagedJournal, build_history
@@ -22,7 +23,6 @@ from fusee.journal.machine import Machine
 from fusee.journal.texts import RunFacts
 from fusee.record.group import CLOSES
 from fusee.record.kinds import (
-    AnyRecord,
     Closed,
     Completed,
     Delivered,
@@ -32,7 +32,6 @@ from fusee.record.kinds import (
 )
 
 if TYPE_CHECKING:
-    from fusee.base.ids import Ticket
     from fusee.engine.core import Core
     from fusee.engine.program import PendingOp, Program
     from fusee.journal.history import History
@@ -225,6 +224,8 @@ def _record_turn(core: Core, run: Run, program: Program) -> None:
             ticket = core.append(run, records)
     else:
         ticket = run.last_ticket
+    if program.said:
+        core.gate.when(ticket, core.say, program.take_said())
     if program.cancelled:
         for op in program.take_cancelled():
             steps.cancel(core, run, op)
@@ -295,13 +296,23 @@ def _close(core: Core, run: Run, program: Program) -> None:
     assert ending is not None
     records = program.machine.out
     program.machine.out = []
+    _warn_of_abandoned(core, run, program)
     records.append(Closed(ending.status, core.log.now_us(), ending.payload))
     core.table.close(run, ending.status)
     if run.outbox:
         append_turn(core, run, records, CLOSES)
     else:
         core.append(run, records, CLOSES)
+    if program.said:
+        core.gate.when(run.last_ticket, core.say, program.take_said())
     closed(core, run)
+
+
+def _warn_of_abandoned(core: Core, run: Run, program: Program) -> None:
+    names = [f"'{op.name}'" for op in program.pending.values() if _has_effects(op)]
+    if names:
+        text = f"{run.key} ended while steps still ran; abandoned: {', '.join(names)}"
+        program.said.append((WARNING, text))
 
 
 def closed(core: Core, run: Run) -> None:

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, cast
 from fusee.base.errors import (
     EncodeError,
     PayloadTooLarge,
-    RetriesExhausted,
     StepCancelled,
     StepTimeout,
 )
@@ -32,10 +31,9 @@ from fusee.engine.commitlog import CommitLog, Pressure
 from fusee.engine.program import Arrival
 from fusee.engine.steps import step_done, step_failed, step_lost
 from fusee.io.shell import Shell, enter, leave
-from fusee.record.failure import decode_failure, encode_failure
+from fusee.io.verdicts import failed_attempt, failure
 from fusee.record.kinds import AttemptFailed, Outcome
 from fusee.sdk.current import CURRENT, StepContext
-from fusee.sdk.retry import after_failure
 
 if TYPE_CHECKING:
     from fusee.engine.core import Core
@@ -291,6 +289,13 @@ class StepRunner:
 
     def _thread_done(self, attempt: Attempt, value: Any, error: BaseException | None) -> None:
         if error is None and inspect.isawaitable(value):
+            if attempt.run.in_flight.get(attempt.op.position) is not attempt or self.closing:
+                # It timed out, or closing cut it off: the rest of it does not begin.
+                close: Any = getattr(value, "close", None)
+                if close is not None:
+                    close()
+                self._left(attempt)
+                return
             self._async_running += 1
             attempt.task = asyncio.Task(
                 self._await(attempt, value), loop=self._loop, context=attempt.op.variables
@@ -335,12 +340,13 @@ class StepRunner:
             self._cancelled(attempt)
         elif isinstance(error, MayNotAct):
             self._wait_to_act(attempt)
-        elif isinstance(error, Exception):
-            self._fail(attempt, error)
-        else:
+        elif isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+            # The process, or the function's task, is being taken down: not an outcome.
             step_lost(attempt.run, attempt, attempt.op.position)
-            if isinstance(error, KeyboardInterrupt | SystemExit):
+            if not isinstance(error, GeneratorExit):
                 self._on_interrupt(error)
+        else:
+            self._fail(attempt, error)
 
     def _cancelled(self, attempt: Attempt) -> None:
         """A function ended by CancelledError: asked by the code, by the host, or by itself."""
@@ -366,48 +372,21 @@ class StepRunner:
         if attempt.task is not None:
             attempt.task.cancel()
 
-    def _fail(self, attempt: Attempt, error: Exception) -> None:
+    def _fail(self, attempt: Attempt, error: BaseException) -> None:
         """An attempt failed: another one, or the step's outcome."""
-        op = attempt.op
         if attempt.cancel_requested:
             self._finish(attempt, error)
             return
         now_us = self._core.log.now_us()
-        elapsed_s = max(0, now_us - attempt.first_us) / 1e6
-        try:
-            verdict = after_failure(op.retry, attempt.attempt, error, elapsed_s, self._random)
-        except Exception as broken:  # `when=` is the user's code.
-            broken.add_note(f"raised by Retry(when=...) of step '{op.name}', asked about {error!r}")
-            self._finish(attempt, broken)
-            return
-        if verdict.delay_s is not None:
-            due_us = now_us + int(verdict.delay_s * 1e6)
-            record = AttemptFailed(
-                op.position,
-                attempt.attempt,
-                now_us,
-                encode_failure(error),
-                due_us,
-                attempt.first_us,
-            )
-            step_failed(self._core, attempt.run, attempt, record)
-        elif verdict.exhausted:
-            last = decode_failure(encode_failure(error))
-            text = f"step '{op.name}' failed {attempt.attempt} times; last: {error!r}"
-            exhausted = RetriesExhausted(text, attempt.attempt, last)
-            exhausted.__cause__ = last
-            self._finish(attempt, exhausted)
-        else:
-            self._finish(attempt, error)
-
-    def _finish(self, attempt: Attempt, error: Exception) -> None:
-        """The step's outcome is this failure; live code gets what replay will rebuild."""
-        payload = encode_failure(error)
-        arrival = Arrival(
-            attempt.op.position,
-            Outcome.FAILURE,
-            payload,
-            decode_failure(payload),
-            attempt.attempt,
+        follows = failed_attempt(
+            attempt.op, attempt.attempt, attempt.first_us, error, now_us, self._random
         )
+        if isinstance(follows, AttemptFailed):
+            step_failed(self._core, attempt.run, attempt, follows)
+        else:
+            step_done(self._core, attempt.run, attempt, follows)
+
+    def _finish(self, attempt: Attempt, error: BaseException) -> None:
+        """The step's outcome is this failure."""
+        arrival = failure(attempt.op.position, attempt.attempt, error)
         step_done(self._core, attempt.run, attempt, arrival)

@@ -15,7 +15,7 @@ from fusee.record.kinds import OpKind
 
 if TYPE_CHECKING:
     from fusee.journal.history import History
-    from fusee.record.kinds import Completed, Drawn, Scheduled
+    from fusee.record.kinds import Drawn, Scheduled
 
 _WORDS = {
     OpKind.STEP: "step",

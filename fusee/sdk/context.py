@@ -162,7 +162,7 @@ class Context:
         """Register the handler of a query; register before the first await to see every one."""
 
         def register(handler: Callable[..., O]) -> Callable[..., O]:
-            self._activation.register_query(query_of(query), handler)
+            self._activation.queries.register(query_of(query), handler)
             return handler
 
         return register

@@ -59,9 +59,7 @@ def test_a_gather_of_sequences_survives_a_crash_at_every_record(rounds: list[lis
 
 @workflow
 async def react(ctx: Context, rounds: list[int]) -> list[str]:
-    pending: set[asyncio.Future[str]] = {
-        ctx.step(work, f"{i}", n) for i, n in enumerate(rounds)
-    }
+    pending: set[asyncio.Future[str]] = {ctx.step(work, f"{i}", n) for i, n in enumerate(rounds)}
     seen: list[str] = []
     while pending:
         done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
@@ -73,9 +71,7 @@ async def react(ctx: Context, rounds: list[int]) -> list[str]:
 @in_loop
 async def test_reacting_to_the_first_completed_is_decided_once() -> None:
     ledger.keys.clear()
-    await crash_at_every_point(
-        [react], driving(react, [5, 1, 3, 1, 0]), ledger, same=False
-    )
+    await crash_at_every_point([react], driving(react, [5, 1, 3, 1, 0]), ledger, same=False)
 
 
 @workflow
@@ -134,7 +130,9 @@ async def group_fails(ctx: Context) -> list[str]:
             group.create_task(patient("sleep", lambda: ctx.sleep("1h")))
             group.create_task(patient("plain sleep", lambda: asyncio.sleep(3600)))
             group.create_task(patient("wait", lambda: ctx.wait_for(note)))
-            group.create_task(patient("read", lambda: ctx.options(read_only=True).step(work, "r", 60)))
+            group.create_task(
+                patient("read", lambda: ctx.options(read_only=True).step(work, "r", 60))
+            )
             group.create_task(patient("fail", lambda: ctx.step(fail, "boom", 3)))
     except* KeyError as errors:
         trace.append(repr(errors.exceptions))

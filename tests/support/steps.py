@@ -1,9 +1,9 @@
 """Steps whose outcome the test decides: any order of outcomes in one line.
 
-    slow = Held()
-    ...ctx.step(slow, "a")...            # runs when its gate opens
-    await slow.called("a")               # its function has been called
-    slow.give("a", 1)                    # and returns now
+slow = Held()
+...ctx.step(slow, "a")...            # runs when its gate opens
+await slow.called("a")               # its function has been called
+slow.give("a", 1)                    # and returns now
 """
 
 from __future__ import annotations
