@@ -76,7 +76,11 @@ class Life:
         threads = StepThreads(self._sync_threads, self._wake_from_thread)
         self._threads = threads
         self.runner = StepRunner(
-            loop, threads, async_steps=self._async_steps, on_interrupt=self._interrupted
+            loop,
+            threads,
+            async_steps=self._async_steps,
+            on_interrupt=self._interrupted,
+            on_bug=assembly.node.stop,
         )
         self.core = Core(
             assembly.node,
@@ -86,7 +90,9 @@ class Life:
             wake=lambda: self.pump.wake(),
         )
         self.runner.bind(self.core)
-        self.client = Client(self.core, loop, self.check_usable, LOGGER.warning)
+        self.client = Client(
+            self.core, loop, self.check_usable, LOGGER.warning, assembly.node.stop
+        )
         self.upkeep = Upkeep(self.core, assembly.log, self._wake_from_thread, assembly.node.stop)
         submitter = assembly.submitter
         self.pump = Pump(

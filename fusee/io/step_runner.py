@@ -81,11 +81,13 @@ class StepRunner:
         *,
         async_steps: int,
         on_interrupt: Callable[[BaseException], None],
+        on_bug: Callable[[BaseException], None],
     ) -> None:
         self._loop = loop
         self._threads = threads
         self._async_max = async_steps
         self._on_interrupt = on_interrupt
+        self._on_bug = on_bug
         self._core: Core | None = None
         self._random = Random()
         self._waiting: deque[Attempt] = deque()
@@ -256,9 +258,16 @@ class StepRunner:
             )
             self._finish(attempt, error)
             return
+        self._done(attempt, Arrival(op.position, Outcome.VALUE, payload, value, attempt.number))
+
+    def _done(self, attempt: Attempt, arrival: Arrival) -> None:
         assert self._core is not None
-        arrival = Arrival(op.position, Outcome.VALUE, payload, value, attempt.number)
-        step_done(self._core, attempt.run, attempt, arrival)
+        try:
+            step_done(self._core, attempt.run, attempt, arrival)
+        except BaseException as error:
+            # Nobody awaits this task: without a word the run would wait for ever.
+            self._on_bug(error)
+            raise
 
     def _raised(self, attempt: Attempt, error: BaseException) -> None:
         if isinstance(error, asyncio.CancelledError):
@@ -314,7 +323,11 @@ class StepRunner:
             record = AttemptFailed(
                 op.position, attempt.number, now_us, encode_failure(error), due_us, attempt.first_us
             )
-            step_failed(self._core, attempt.run, attempt, record)
+            try:
+                step_failed(self._core, attempt.run, attempt, record)
+            except BaseException as error:
+                self._on_bug(error)
+                raise
         elif verdict.exhausted:
             last = decode_failure(encode_failure(error))
             text = f"step '{op.name}' failed {attempt.number} times; last: {error!r}"
@@ -326,13 +339,9 @@ class StepRunner:
 
     def _finish(self, attempt: Attempt, error: Exception) -> None:
         """The step's outcome is this failure; live code gets what replay will rebuild."""
-        assert self._core is not None
         payload = encode_failure(error)
-        arrival = Arrival(
-            attempt.op.position,
-            Outcome.FAILURE,
-            payload,
-            decode_failure(payload),
-            attempt.number,
+        value = decode_failure(payload)
+        self._done(
+            attempt,
+            Arrival(attempt.op.position, Outcome.FAILURE, payload, value, attempt.number),
         )
-        step_done(self._core, attempt.run, attempt, arrival)

@@ -10,12 +10,11 @@ from itertools import count
 
 import pytest
 
-from fusee.base.ids import ShardId, Ticket
 from fusee.node.local_node import LocalNode
 from tests.support.crash_device import Death, Fate
-from tests.support.ram_device import PowerLost
+from tests.support.nodes import DyingNode, LazyNode, remade
 from tests.support.shop import Shop
-from tests.support.world import World
+from tests.support.world import MakeNode, World
 
 FATES: list[tuple[Fate, int]] = [("lost", 0), ("landed", 0), ("torn", 1), ("torn", 2)]
 SLOW_NS = 500_000
@@ -61,30 +60,33 @@ def test_a_crash_while_the_writer_thread_serves_breaks_no_promise(fate):
             break
 
 
-class DyingNode(LocalNode):
-    """The process dies right after a turn was appended, before anything is written."""
-
-    turns_left = 1
-
-    def append(self, shard: ShardId, group: bytes) -> Ticket:
-        ticket = super().append(shard, group)
-        self.turns_left -= 1
-        if self.turns_left == 0:
-            raise PowerLost
-        return ticket
+def test_a_crash_while_much_waits_for_the_disk_breaks_no_promise():
+    for call in count(11):
+        world = World(Shop(), make_node=lambda node: remade(node, LazyNode))
+        survived = world.live(Death(call))
+        world.finish()
+        if survived:
+            break
 
 
 def test_a_crash_after_any_turn_breaks_no_promise():
     for turns in count(1):
-
-        def dying(node: LocalNode, turns: int = turns) -> LocalNode:
-            doomed = DyingNode(node.state, node.storage, node._clock)
-            doomed.turns_left = turns if world.life == 1 else 0
-            return doomed
-
-        world = World(Shop(), make_node=dying)
+        world = World(Shop(), make_node=_dying(turns))
         survived = world.live()
         world.finish()
         if survived:
             break
     assert turns > 30, "the scenario has shrunk: it takes too few turns to be a test"
+
+
+def _dying(turns: int) -> MakeNode:
+    """The first life dies after so many turns."""
+    lives = count(1)
+
+    def make_node(node: LocalNode) -> LocalNode:
+        doomed = remade(node, DyingNode)
+        assert isinstance(doomed, DyingNode)
+        doomed.turns_left = turns if next(lives) == 1 else 0
+        return doomed
+
+    return make_node

@@ -45,7 +45,7 @@ class Facts:
             for group in decode_section(section):
                 run = f"{group.workflow_id}/{group.ordinal}"
                 for record in decode_records(bytes(group.records)):
-                    self._add(run, record)
+                    self.learn(run, record)
 
     def on_write(self, file: str, offset: int, data: bytes) -> None:
         """Add what a durable write holds, if it is a batch."""
@@ -53,7 +53,8 @@ class Facts:
         if batch is not None:
             self.add(batch)
 
-    def _add(self, run: str, record: object) -> None:
+    def learn(self, run: str, record: object) -> None:
+        """Add one record."""
         if run in self.closed:
             self.contradictions.append(f"{run}: {record!r} after its end")
         match record:

@@ -1,0 +1,72 @@
+"""The checkers of the crash tests, checked: each bug put in on purpose must be seen.
+
+The bugs come from outside, as a node or a disk that does wrong; the engine is the real one.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from fusee.base.errors import AcknowledgedDataLost
+from fusee.node.local_node import LocalNode
+from fusee.record.kinds import Completed
+from tests.support.crash_device import Death
+from tests.support.facts import Facts
+from tests.support.nodes import EagerForEnds, EagerForStarts, EagerForSteps, remade
+from tests.support.shop import Shop
+from tests.support.world import World
+
+
+def _world(node_class: type[LocalNode]) -> World:
+    return World(Shop(), make_node=lambda node: remade(node, node_class))
+
+
+@pytest.mark.parametrize(
+    ("node_class", "blame"),
+    [
+        (EagerForSteps, "ran before its scheduled record was durable"),
+        (EagerForSteps, "which is not durable"),
+        (EagerForStarts, "acknowledged before it was durable"),
+        (EagerForEnds, "left before it was durable"),
+    ],
+)
+def test_a_gate_that_opens_early_is_seen_when_something_leaves(node_class, blame):
+    world = _world(node_class)
+    world.live()
+    assert any(blame in text for text in world.ledger.violations), world.ledger.violations
+
+
+def test_a_start_acknowledged_early_is_seen_to_be_lost_after_a_crash():
+    lost = 0
+    for call in range(11, 16):
+        world = _world(EagerForStarts)
+        world.live(Death(call))
+        lost += any("is lost" in text for text in world.ledger.violations)
+    assert lost
+
+
+def test_a_flush_that_lied_at_the_end_of_the_log_is_seen_though_no_log_can_tell():
+    world = World(Shop())
+    world.live(Death(20))
+    survivor = World(Shop())
+    survivor.live(Death(20), lies=[18, 19])
+    assert not world.ledger.violations
+    assert any("lost" in text for text in survivor.ledger.violations)
+
+
+def test_a_flush_that_lied_in_the_middle_of_the_log_is_refused_with_its_place():
+    for call in range(12, 17):
+        world = World(Shop())
+        with pytest.raises(AcknowledgedDataLost) as refused:
+            world.live(lies=[call])
+        # Calls of a life that are not writes come first: the superblock and a segment are made.
+        made = world.disk.call_count - len(world.disk.writes)
+        file, offset, _ = world.disk.writes[call - made - 1]
+        assert refused.value.positions[0].startswith(f"{file}, byte {offset}, op ")
+
+
+def test_a_result_that_is_recorded_twice_is_seen():
+    facts = Facts()
+    facts.learn("anna/1", Completed(1, 0, 0, b"1"))
+    facts.learn("anna/1", Completed(1, 0, 0, b"2"))
+    assert facts.contradictions
