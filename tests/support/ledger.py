@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +50,16 @@ class ExternalService:
         return [call for call in self.calls if call.key == key]
 
 
+class UncheckedService(ExternalService):
+    """For tests that look at something else."""
+
+    def __init__(self) -> None:
+        super().__init__(Ledger())
+
+    def call(self, *, read_only: bool = False, **given: Any) -> str:
+        return super().call(read_only=True, **given)
+
+
 class Ledger:
     """Everything that left the engine, over all lives of the process."""
 
@@ -63,7 +74,7 @@ class Ledger:
         self.results: dict[str, Any] = {}
         self.answers: dict[str, list[str]] = {}
         self.refusals: dict[str, int] = defaultdict(int)
-        self.is_engine_dead = lambda: False
+        self.is_engine_dead: Callable[[], bool] = lambda: False
 
     def blame(self, text: str) -> None:
         self.violations.append(f"life {self.life}: {text}")
@@ -72,6 +83,8 @@ class Ledger:
 
     def on_input(self, key: str, attempt: int, given: dict[str, Any]) -> None:
         """A step with effects was called."""
+        if self.is_engine_dead():
+            self.blame(f"step {key} ran after the engine had stopped")
         facts = self.facts
         scheduled = facts.scheduled.get(key)
         if scheduled is None:

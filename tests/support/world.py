@@ -24,7 +24,7 @@ from fusee.embed.programs import Registry
 from fusee.log.segment import SegmentSizes
 from fusee.node.local_node import LocalNode
 from fusee.sdk.workflow import Workflow
-from tests.support.crash_device import CrashDevice, Death
+from tests.support.crash_device import CrashDevice, Death, Failure
 from tests.support.facts import facts_of
 from tests.support.ledger import ExternalService, Ledger
 from tests.support.ram_device import PowerLost
@@ -65,11 +65,18 @@ class World:
     def life(self) -> int:
         return self.ledger.life
 
-    def live(self, death: Death | None = None, *, lies: Iterable[int] = ()) -> bool:
+    def live(
+        self,
+        death: Death | None = None,
+        *,
+        failure: Failure | None = None,
+        lies: Iterable[int] = (),
+    ) -> bool:
         """Live one life; return whether it came to the scenario's end."""
         ledger = self.ledger
         self.disk = self.disk.survivor()
         self.disk.death = death
+        self.disk.failure = failure
         self.disk.lies = set(lies)
         facts = facts_of(self.disk)
         ledger.life += 1
