@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from fusee.engine.core import Core
     from fusee.engine.program import PendingOp
     from fusee.engine.run import Run
-    from fusee.io.threads import StepThreads
+    from fusee.io.threads import Job, StepThreads
     from fusee.sdk.op import StepOp
 
 monotonic_ns = time.monotonic_ns
@@ -54,6 +54,7 @@ class Attempt:
         "context",
         "deadline",
         "first_us",
+        "job",
         "number",
         "op",
         "run",
@@ -69,6 +70,7 @@ class Attempt:
         self.cancel_requested = False
         self.deadline: asyncio.TimerHandle | None = None
         self.task: asyncio.Task[None] | None = None
+        self.job: Job | None = None
 
 
 class StepRunner:
@@ -128,6 +130,9 @@ class StepRunner:
         elif token in self._waiting:
             self._waiting.remove(token)
             self._fail(token, StepCancelled(f"step '{token.op.name}' was cancelled before it ran"))
+        elif token.job is not None and token.job.cancel():
+            self._left(token)
+            self._fail(token, StepCancelled(f"step '{token.op.name}' was cancelled before it ran"))
 
     def start_waiting(self) -> None:
         """Start what waits for room or for the right to act."""
@@ -142,6 +147,10 @@ class StepRunner:
             attempt.context.request_cancel()
             if attempt.task is not None:
                 attempt.task.cancel()
+            elif attempt.job is not None and attempt.job.cancel():
+                # No thread has taken it yet, and now none will.
+                self._left(attempt)
+                step_lost(attempt.run, attempt, attempt.op.position)
 
     async def idle(self, timeout_s: float) -> bool:
         """Wait until no function runs, at most `timeout_s`; return whether none does."""
@@ -167,7 +176,9 @@ class StepRunner:
         log = self._core.log
         if log.pressure is Pressure.STOP_STEPS or monotonic_ns() >= log.may_act_until_ns:
             return False
-        return not attempt.op.spec.is_async or self._async_running < self._async_max
+        if attempt.op.spec.is_async:
+            return self._async_running < self._async_max
+        return self._threads.has_room
 
     def _start(self, attempt: Attempt) -> None:
         if not self._may_start(attempt):
@@ -187,7 +198,7 @@ class StepRunner:
             variables = op.variables.copy()
             variables.run(CURRENT.set, attempt.context)
             call = functools.partial(op.spec.fn, *op.args, **op.kwargs)
-            self._threads.submit(
+            attempt.job = self._threads.submit(
                 call,
                 variables,
                 functools.partial(self._thread_done, attempt),
@@ -225,7 +236,10 @@ class StepRunner:
             self._async_running += 1
             attempt.task = start_task(self._loop, self._await(attempt, value), attempt.op.variables)
             return
+        attempt.job = None  # Each knows the other: the job calls back to here.
         self._left(attempt)
+        if self._waiting:
+            self._loop.call_soon(self.start_waiting)
         if error is None:
             self._returned(attempt, value)
         else:
