@@ -216,7 +216,12 @@ def _append_turn(core: Core, run: Run, records: list[AnyRecord], marks: int) -> 
         return core.append(run, records, marks)
     sent = messages.take_outbox(run)
     parts: list[tuple[Run, list[AnyRecord], int]] = [(run, records, marks)]
-    parts.extend((receiver, [record], 0) for receiver, record in sent)
+    for receiver, record in sent:
+        if receiver is run:
+            # Nothing may follow the end of a run, not even what it told itself.
+            records.insert(len(records) - bool(marks & CLOSES), record)
+        else:
+            parts.append((receiver, [record], 0))
     ticket = core.append_together(parts)
     for receiver, record in sent:
         messages.offer(core, receiver, record.name)
@@ -293,9 +298,9 @@ def closed(core: Core, run: Run) -> None:
     """The last group of a run is appended: free its code, tell who waits once it survives."""
     assert not run.is_open, "the table knows of the end first"
     core.unload(run)
-    for token in run.in_flight.values():
-        core.steps.cancel(token)
-    run.in_flight.clear()
+    cut_off, run.in_flight = run.in_flight, {}
+    for token in cut_off.values():
+        core.steps.cancel(token)  # Whatever outcome it still reports is nobody's now.
     waiting, run.queries = run.queries, []
     for name, payload, reply in waiting:
         messages.query(core, run.workflow_id, run.ordinal, name, payload, reply)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from fusee.engine.core import Core
     from fusee.engine.program import PendingOp
     from fusee.engine.run import Run
-    from fusee.io.threads import StepThreads
+    from fusee.io.threads import Job, StepThreads
     from fusee.sdk.op import StepOp
 
 monotonic_ns = time.monotonic_ns
@@ -54,7 +54,7 @@ class MayNotAct(BaseException):
 class Attempt(StepContext):
     """One call of a step function; the token by which its result is known."""
 
-    __slots__ = ("cancel_requested", "first_us", "op", "run", "task", "timer")
+    __slots__ = ("cancel_requested", "first_us", "job", "op", "run", "task", "timer")
 
     def __init__(self, run: Run, op: StepOp[Any], number: int, first_us: int) -> None:
         self.run = run
@@ -65,6 +65,7 @@ class Attempt(StepContext):
         self.deadline: float | None = None
         self.timer: asyncio.TimerHandle | None = None
         self.task: asyncio.Task[None] | None = None
+        self.job: Job | None = None
 
     @property
     def key(self) -> str:
@@ -83,11 +84,13 @@ class StepRunner:
         *,
         async_steps: int,
         on_interrupt: Callable[[BaseException], None],
+        on_bug: Callable[[BaseException], None],
     ) -> None:
         self._loop = loop
         self._threads = threads
         self._async_max = async_steps
         self._on_interrupt = on_interrupt
+        self._on_bug = on_bug
         self._core: Core
         self._log: CommitLog
         self._random = Random()
@@ -115,16 +118,15 @@ class StepRunner:
         token = Attempt(run, cast("StepOp[Any]", op), attempt, first_started_us)
         run.in_flight[op.position] = token
         if (
-            self._waiting
-            or self._async_running >= self._async_max
-            or self._log.pressure is Pressure.STOP_STEPS
+            token.op.spec.is_async
+            and not self._waiting
+            and self._async_running < self._async_max
+            and self._log.pressure is not Pressure.STOP_STEPS
         ):
-            self._waiting.append(token)
-            self.start_waiting()
-        elif token.op.spec.is_async:
             self._begin_async(token)
         else:
-            self._begin_thread(token)
+            self._waiting.append(token)
+            self.start_waiting()
 
     def cancel(self, token: object) -> None:
         """Ask the function of an attempt to stop; its outcome still comes."""
@@ -135,6 +137,9 @@ class StepRunner:
             token.task.cancel()
         elif token in self._waiting:
             self._waiting.remove(token)
+            self._fail(token, StepCancelled(f"step '{token.op.name}' was cancelled before it ran"))
+        elif token.job is not None and token.job.cancel():
+            self._left(token)
             self._fail(token, StepCancelled(f"step '{token.op.name}' was cancelled before it ran"))
 
     def start_waiting(self) -> None:
@@ -152,6 +157,10 @@ class StepRunner:
             attempt.cancelled = True
             if attempt.task is not None:
                 attempt.task.cancel()
+            elif attempt.job is not None and attempt.job.cancel():
+                # No thread has taken it yet, and now none will.
+                self._left(attempt)
+                step_lost(attempt.run, attempt, attempt.op.position)
 
     async def idle(self, timeout_s: float) -> bool:
         """Wait until no function runs, at most `timeout_s`; return whether none does."""
@@ -175,7 +184,7 @@ class StepRunner:
     def _has_room(self, is_async: bool) -> bool:
         if self._log.pressure is Pressure.STOP_STEPS:
             return False
-        return not is_async or self._async_running < self._async_max
+        return self._async_running < self._async_max if is_async else self._threads.has_room
 
     def _may_act(self) -> bool:
         return monotonic_ns() < self._log.may_act_until_ns
@@ -246,7 +255,7 @@ class StepRunner:
         self._attempts.add(attempt)
         variables = op.variables.copy()
         variables.run(_set_current, attempt)
-        self._threads.submit(
+        attempt.job = self._threads.submit(
             functools.partial(self._call, attempt),
             variables,
             functools.partial(self._thread_done, attempt),
@@ -283,7 +292,10 @@ class StepRunner:
                 self._await(attempt, value), loop=self._loop, context=attempt.op.variables
             )
             return
+        attempt.job = None  # Each knows the other: the job calls back to here.
         self._left(attempt)
+        if self._waiting:
+            self._loop.call_soon(self.start_waiting)
         if error is None:
             self._returned(attempt, value)
         else:
@@ -314,8 +326,15 @@ class StepRunner:
             )
             self._finish(attempt, error)
             return
-        arrival = Arrival(op.position, Outcome.VALUE, payload, value, attempt.attempt)
-        step_done(self._core, attempt.run, attempt, arrival)
+        self._done(attempt, Arrival(op.position, Outcome.VALUE, payload, value, attempt.attempt))
+
+    def _done(self, attempt: Attempt, arrival: Arrival) -> None:
+        try:
+            step_done(self._core, attempt.run, attempt, arrival)
+        except BaseException as error:
+            # Nobody awaits this task: without a word the run would wait for ever.
+            self._on_bug(error)
+            raise
 
     def _raised(self, attempt: Attempt, error: BaseException) -> None:
         if isinstance(error, asyncio.CancelledError):
@@ -377,7 +396,11 @@ class StepRunner:
                 due_us,
                 attempt.first_us,
             )
-            step_failed(self._core, attempt.run, attempt, record)
+            try:
+                step_failed(self._core, attempt.run, attempt, record)
+            except BaseException as bug:
+                self._on_bug(bug)
+                raise
         elif verdict.exhausted:
             last = decode_failure(encode_failure(error))
             text = f"step '{op.name}' failed {attempt.attempt} times; last: {error!r}"
@@ -390,11 +413,8 @@ class StepRunner:
     def _finish(self, attempt: Attempt, error: Exception) -> None:
         """The step's outcome is this failure; live code gets what replay will rebuild."""
         payload = encode_failure(error)
-        arrival = Arrival(
-            attempt.op.position,
-            Outcome.FAILURE,
-            payload,
-            decode_failure(payload),
-            attempt.attempt,
+        value = decode_failure(payload)
+        self._done(
+            attempt,
+            Arrival(attempt.op.position, Outcome.FAILURE, payload, value, attempt.attempt),
         )
-        step_done(self._core, attempt.run, attempt, arrival)
