@@ -24,6 +24,7 @@ from fusee.base.errors import (
 )
 from fusee.base.ids import Ticket
 from fusee.base.limits import WAITING_CALLS_MAX
+from fusee.base.names import check_id
 from fusee.engine import admission, messages, views
 from fusee.engine.admission import Admitted, StartPolicy
 from fusee.engine.commitlog import Pressure
@@ -168,7 +169,7 @@ class Client:
     ) -> None:
         """Send a signal; return once it is durable."""
         await self._admit()
-        unique = signal_id or uuid.uuid4().hex
+        unique = uuid.uuid4().hex if signal_id is None else check_id(signal_id, what="signal_id")
         signalled = await self._refusing(
             lambda: messages.signal(self.core, workflow_id, ordinal, name, unique, payload)
         )

@@ -21,10 +21,12 @@ from fusee.embed.upkeep import Upkeep
 from fusee.engine.commitlog import Stopped
 from fusee.engine.core import Core
 from fusee.engine.run import Run
+from fusee.engine.steps import keep_arrived
 from fusee.io.clock import SystemClock
 from fusee.io.step_runner import StepRunner
 from fusee.io.threads import StepThreads
 from fusee.loop.ordered import check_ordered_set, install_ordered_set
+from fusee.sdk.runlog import emit
 
 LOGGER = logging.getLogger("fusee")
 EXIT_CODE_STOPPED = 70
@@ -86,6 +88,7 @@ class Life:
             loop,
             threads,
             async_steps=self._async_steps,
+            sync_steps=self._sync_threads,
             on_interrupt=self._interrupted,
             on_bug=assembly.node.stop,
         )
@@ -94,6 +97,7 @@ class Life:
             table=assembly.table,
             steps=self.runner,
             load_program=loader(self.registry, lambda: self.core),
+            say=emit,
             wake=self._wake,
         )
         self.runner.bind(self.core)
@@ -194,6 +198,8 @@ class Life:
                 )
             self.runner.stop()
         await self.runner.idle(drain_s / 2)
+        for run in self.core.table.open_runs():
+            keep_arrived(self.core, run)
         await self._flush_rest()
 
     async def _flush_rest(self) -> None:
@@ -215,7 +221,8 @@ class Life:
             releases.callback(self._threads.close)
             self.pump.close()
             self.runner.stop()
-            for run in list(self.core.table.all()):
+            # Runs replayed only to be asked something are in no table, but wait for a turn.
+            for run in [*self.core.table.all(), *self.core.ready]:
                 if isinstance(run, Run):
                     self.core.unload(run)
             for name in self.core.unwilling:
