@@ -319,10 +319,9 @@ def closed(core: Core, run: Run) -> None:
     """The last group of a run is appended: free its code, tell who waits once it survives."""
     assert not run.is_open, "the table knows of the end first"
     core.unload(run)
-    attempts = list(run.in_flight.values())
-    run.in_flight.clear()
-    for token in attempts:
-        core.steps.cancel(token)
+    cut_off, run.in_flight = run.in_flight, {}
+    for token in cut_off.values():
+        core.steps.cancel(token)  # Whatever outcome it still reports is nobody's now.
     waiting, run.queries = run.queries, []
     for name, payload, reply in waiting:
         messages.query(core, run.workflow_id, run.ordinal, name, payload, reply)

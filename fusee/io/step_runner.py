@@ -83,12 +83,14 @@ class StepRunner:
         async_steps: int,
         sync_steps: int,
         on_interrupt: Callable[[BaseException], None],
+        on_bug: Callable[[BaseException], None],
     ) -> None:
         self._loop = loop
         self._threads = threads
         self._async_max = async_steps
         self._sync_max = sync_steps
         self._on_interrupt = on_interrupt
+        self._on_bug = on_bug
         self._core: Core
         self._log: CommitLog
         self._random = Random()
@@ -332,8 +334,15 @@ class StepRunner:
             )
             self._finish(attempt, error)
             return
-        arrival = Arrival(op.position, Outcome.VALUE, payload, value, attempt.attempt)
-        step_done(self._core, attempt.run, attempt, arrival)
+        self._done(attempt, Arrival(op.position, Outcome.VALUE, payload, value, attempt.attempt))
+
+    def _done(self, attempt: Attempt, arrival: Arrival) -> None:
+        try:
+            step_done(self._core, attempt.run, attempt, arrival)
+        except BaseException as error:
+            # Nobody awaits this task: without a word the run would wait for ever.
+            self._on_bug(error)
+            raise
 
     def _raised(self, attempt: Attempt, error: BaseException) -> None:
         if isinstance(error, asyncio.CancelledError):
@@ -382,11 +391,14 @@ class StepRunner:
             attempt.op, attempt.attempt, attempt.first_us, error, now_us, self._random
         )
         if isinstance(follows, AttemptFailed):
-            step_failed(self._core, attempt.run, attempt, follows)
+            try:
+                step_failed(self._core, attempt.run, attempt, follows)
+            except BaseException as bug:
+                self._on_bug(bug)
+                raise
         else:
-            step_done(self._core, attempt.run, attempt, follows)
+            self._done(attempt, follows)
 
     def _finish(self, attempt: Attempt, error: BaseException) -> None:
         """The step's outcome is this failure."""
-        arrival = failure(attempt.op.position, attempt.attempt, error)
-        step_done(self._core, attempt.run, attempt, arrival)
+        self._done(attempt, failure(attempt.op.position, attempt.attempt, error))
