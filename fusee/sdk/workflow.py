@@ -44,6 +44,11 @@ class Workflow(Generic[P, R]):
         """Call the function itself; for use inside another workflow."""
         return self.fn(ctx, *args, **kwargs)
 
+    def hold_reason(self, error: BaseException) -> str:
+        """Return the reason for which an uncaught error holds the run, "" if it fails it."""
+        cause = _first_of(error, self.hold_on)
+        return f"hold_on:{type(cause).__name__}" if cause is not None else ""
+
     def __repr__(self) -> str:
         return f"<workflow {self.name}@{self.version}>"
 
@@ -55,6 +60,20 @@ def _check_hold_on(classes: tuple[type[BaseException], ...]) -> tuple[type[BaseE
     ):
         raise TypeError(f"hold_on={given!r}: a tuple of exception classes")
     return classes
+
+
+def _first_of(
+    error: BaseException, classes: tuple[type[BaseException], ...]
+) -> BaseException | None:
+    """Return the error if it is of one of the classes, or the first such error in a group."""
+    if isinstance(error, classes):
+        return error
+    if isinstance(error, BaseExceptionGroup):
+        for member in error.exceptions:
+            found = _first_of(member, classes)
+            if found is not None:
+                return found
+    return None
 
 
 @overload

@@ -151,9 +151,7 @@ def test_a_step_cancelled_behind_its_gate_never_runs(same_turn: bool) -> None:
     async def scenario() -> None:
         disk = HeldLog()
         async with opened(cancels_behind_the_gate, storage=disk) as world:
-            start = asyncio.create_task(
-                world.engine.start(cancels_behind_the_gate, "w", same_turn)
-            )
+            start = asyncio.create_task(world.engine.start(cancels_behind_the_gate, "w", same_turn))
             await world.settle()
             while disk.held:
                 disk.release()
@@ -265,7 +263,9 @@ async def reads_and_forgets(ctx: Context) -> str:
 
 
 @in_loop
-async def test_a_cancelled_read_only_step_leaves_no_record_and_its_function_is_asked_to_stop() -> None:
+async def test_a_cancelled_read_only_step_leaves_no_record_and_its_function_is_asked_to_stop() -> (
+    None
+):
     held.cancelled.clear()
     async with opened(reads_and_forgets) as world:
         run = await world.engine.start(reads_and_forgets, "w")

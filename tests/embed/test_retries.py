@@ -238,7 +238,10 @@ async def test_retry_after_sets_the_delay_beyond_max_and_only_within_bounds_it()
     async with opened(obeys) as world:
         run = world.engine.run(obeys, "b", 60, 90)
         assert await world.finish(run) == "let in"
-        assert [f.due_us - f.at_us for f in world.records(AttemptFailed)] == [60_000_000, 30_000_000]
+        assert [f.due_us - f.at_us for f in world.records(AttemptFailed)] == [
+            60_000_000,
+            30_000_000,
+        ]
 
 
 @workflow
@@ -427,5 +430,3 @@ async def test_the_timeout_counts_from_the_functions_start_not_from_its_queue() 
         await asyncio.sleep(0.02)  # longer than the timeout of the one that waits for room
         held.give("no limit", "first")
         assert await run.result() == ["first", "attempt 1"]
-
-
