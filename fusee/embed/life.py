@@ -10,10 +10,12 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from fusee.base.errors import EngineStopped
 from fusee.embed.assembly import Assemble, Assembly
 from fusee.embed.client import Client
+from fusee.embed.owner import serve
 from fusee.embed.programs import Registry, loader
 from fusee.embed.pump import Pump
 from fusee.embed.upkeep import Upkeep
@@ -24,6 +26,9 @@ from fusee.io.clock import SystemClock
 from fusee.io.step_runner import StepRunner
 from fusee.io.threads import StepThreads
 from fusee.loop.ordered import check_ordered_set, install_ordered_set
+
+if TYPE_CHECKING:
+    from fusee.admin.server import AdminServer
 
 LOGGER = logging.getLogger("fusee")
 EXIT_CODE_STOPPED = 70
@@ -47,6 +52,7 @@ class Life:
         sync_threads: int,
         async_steps: int,
         exit_on_stop: bool,
+        has_admin: bool,
     ) -> None:
         self.registry = registry
         self.stopped: BaseException | None = None
@@ -55,6 +61,8 @@ class Life:
         self._sync_threads = sync_threads
         self._async_steps = async_steps
         self._exit_on_stop = exit_on_stop
+        self._has_admin = has_admin
+        self._admin: AdminServer | None = None
         self._closed = False
         self._is_open = False
 
@@ -70,6 +78,8 @@ class Life:
         for run in self.core.table.open_runs():
             self.core.queue(run)
         self.pump.wake()
+        if self.assembly.directory is not None and self._has_admin:
+            self._admin = serve(self, self.assembly.directory.path)
 
     def _wire(self) -> None:
         assembly, loop = self.assembly, self._loop
@@ -161,6 +171,8 @@ class Life:
                 await self._drain(drain_s)
         finally:
             self._finish()
+            if self._admin is not None:
+                await self._admin.close()
 
     async def _drain(self, drain_s: float) -> None:
         """Let running functions finish, then cut them off; write what they brought."""
@@ -190,6 +202,8 @@ class Life:
 
     def _finish(self) -> None:
         """Release everything. Runs on every way out, and does not wait."""
+        if self._admin is not None:
+            self._admin.shut()  # Before the lock: the next owner makes a socket of its own.
         self.pump.close()
         self.runner.stop()
         for run in list(self.core.table.all()):
