@@ -93,11 +93,11 @@ class Life:
             table=assembly.table,
             steps=self.runner,
             load_program=loader(self.registry, lambda: self.core),
-            wake=lambda: self.pump.wake(),
+            wake=self._wake,
         )
         self.runner.bind(self.core)
         self.client = Client(self.core, loop, self.check_usable, LOGGER.warning)
-        self.upkeep = Upkeep(self.core, assembly.log, self._wake_from_thread, assembly.node.stop)
+        self.upkeep = Upkeep(self.core, assembly.log, assembly.node, self._wake_from_thread)
         submitter = assembly.submitter
         self.pump = Pump(
             loop,
@@ -114,6 +114,9 @@ class Life:
         self.runner.start_waiting()
         self.client.room_again()
         self.upkeep.look()
+
+    def _wake(self) -> None:
+        self.pump.wake()
 
     def _wake_from_thread(self, callback: Callable[[], None]) -> None:
         try:
@@ -154,7 +157,7 @@ class Life:
             os._exit(EXIT_CODE_STOPPED)
 
     def _interrupted(self, error: BaseException) -> None:
-        """A step raised SystemExit or KeyboardInterrupt: begin to drain; asyncio ends the program."""
+        """A step raised SystemExit or KeyboardInterrupt: drain; asyncio ends the program."""
         self.core.draining = True
         self.client.stop(EngineStopped(f"a step raised {error!r}; the engine is draining", error))
 
@@ -195,8 +198,6 @@ class Life:
         while node.uncommitted and node.stopped is None:
             if not node.flush():
                 await self.client.committed(node.appended)
-        while node.storage.busy and node.stopped is None:
-            await asyncio.sleep(0)
         if node.stopped is None:
             node.seal_if_idle()
 

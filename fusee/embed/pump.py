@@ -89,27 +89,27 @@ class Pump:
 
     def _iterate(self) -> None:
         core, node = self._core, self._node
+        ready, timers = core.ready, core.timers
+        is_instant = node.storage.is_instant
         turns_left = TURNS_PER_ITERATION_MAX
         while True:
-            if core.timers:
+            if timers.live:
                 fire_timers(core, TURNS_PER_ITERATION_MAX)
-            if node.storage.busy:
+            if node.busy:
                 while turns_left and run_turns(core, 1):
                     turns_left -= 1
                     self._yield_gil()
             else:
                 turns_left -= run_turns(core, turns_left)
             flushed = node.flush()
-            if not node.storage.is_instant or turns_left <= 0:
-                break
-            if not core.ready and not flushed:
+            if not is_instant or turns_left <= 0 or not (ready or flushed):
                 break
         self._scheduled = False
-        if core.timers:
+        if timers.live:
             self._arm_timer()
-        if (core.ready and not core.draining) or (node.wants_flush and not node.storage.busy):
+        if (ready and not core.draining) or node.can_flush:
             self.wake()
-        elif not node.storage.is_instant and self._seal is None:
+        elif not is_instant and self._seal is None:
             self._arm_seal()
         self._on_turned()
 

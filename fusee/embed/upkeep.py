@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from fusee.engine.core import Core
     from fusee.io.file_log import FileLog
     from fusee.log.writer import Preparation
+    from fusee.node.local_node import LocalNode
 
 
 class Upkeep:
@@ -19,13 +20,14 @@ class Upkeep:
         self,
         core: Core,
         log: FileLog | None,
+        node: LocalNode,
         wake: Callable[[Callable[[], None]], object],
-        stop: Callable[[BaseException], None],
     ) -> None:
         self._core = core
         self._log = log
+        self._node = node
         self._wake = wake
-        self._stop = stop
+        self._closed = False
         self._working = False
         self._thread: Thread | None = None
         if log is not None:
@@ -56,15 +58,19 @@ class Upkeep:
 
     def _made(self, preparation: Preparation, failure: BaseException | None) -> None:
         log = self._log
+        if self._closed:
+            return
         assert log is not None
         self._working = False
         log.adopt(preparation, failure)
         if log.failed is not None:
-            self._stop(log.failed)
-        else:
-            self._core.storage_full = log.is_storage_low
+            self._node.stop(log.failed)
+            return
+        self._core.storage_full = log.is_storage_low
+        self._node.room_again()
 
     def close(self) -> None:
         """Wait for a segment being made, bounded: its file belongs to the directory."""
+        self._closed = True
         if self._thread is not None:
             self._thread.join(5.0)

@@ -63,6 +63,8 @@ class Program(Protocol):
 
     machine: Machine
     ending: Ending | None
+    cancelled: list[PendingOp]
+    """Operations whose cancellation the code requested since the last `take_cancelled`."""
 
     @property
     def pending(self) -> Mapping[int, PendingOp]:
@@ -86,7 +88,7 @@ class Program(Protocol):
         ...
 
     def take_cancelled(self) -> list[PendingOp]:
-        """Return the operations whose cancellation the code requested since the last take."""
+        """Return `cancelled` and begin a new list."""
         ...
 
     def query(self, name: str, payload: bytes) -> bytes:

@@ -1,7 +1,7 @@
 """Operations: how they start, and how what they bring reaches their run.
 
 Every effectful step passes the gate with the ticket of its own scheduled record, so no
-function ever runs without a durable trace of its intent (rule R-3). Read-only steps start
+function ever runs without a durable trace of its intent (rule ST-1). Read-only steps start
 at once. What arrives is handed to the code in a turn; what arrives while the code is not
 there (held, not loaded, draining) is recorded as completed and handed over later.
 """

@@ -46,6 +46,9 @@ GRACE_POSITION = 0
 def run_turns(core: Core, turns_max: int) -> int:
     """Run ready turns, round-robin over runs, at most `turns_max`; return how many ran."""
     ready = core.ready
+    if not ready:
+        return 0
+    core.log.now_us()  # All turns of this call have one time.
     turns = 0
     while ready and turns < turns_max and not core.draining:
         run = ready.popleft()
@@ -135,7 +138,7 @@ def _deliver(core: Core, run: Run, program: Program) -> None:
     if arrival.position not in program.pending:
         return  # Cancelled by the code while it was on its way.
     machine = program.machine
-    now_us = core.log.now_us()
+    now_us = core.log.recent_us
     if now_us > machine.now_us:
         machine.now_us = now_us
     if arrival.recorded:
@@ -197,8 +200,9 @@ def _record_turn(core: Core, run: Run, program: Program) -> None:
         ticket = _append_turn(core, run, records, 0)
     else:
         ticket = run.last_ticket
-    for op in program.take_cancelled():
-        steps.cancel(core, run, op)
+    if program.cancelled:
+        for op in program.take_cancelled():
+            steps.cancel(core, run, op)
     for op in program.take_called():
         steps.arm(core, run, op, ticket)
     if run.queries:

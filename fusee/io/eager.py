@@ -14,30 +14,31 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context
 from typing import Any
 
+_Task = asyncio.Task
+
 if sys.version_info >= (3, 12):
 
     def start_task(
         loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, None], context: Context
     ) -> asyncio.Task[None]:
         """Return a task whose coroutine has run up to its first real wait."""
-        return asyncio.Task(coroutine, loop=loop, context=context, eager_start=True)
+        return _Task(coroutine, loop=loop, context=context, eager_start=True)
 
 else:
+    _first: list[Callable[[], object]] = []
+
+    def _keep(callback: Callable[[], object], *, context: Context) -> None:
+        _first.append(callback)
 
     def start_task(
         loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, None], context: Context
     ) -> asyncio.Task[None]:
         """Return a task whose coroutine has run up to its first real wait."""
-        first: list[Callable[[], object]] = []
-
-        def keep(callback: Callable[[], object], *, context: Context) -> None:
-            first.append(callback)
-
         attributes = loop.__dict__
-        attributes["call_soon"] = keep
+        attributes["call_soon"] = _keep
         try:
-            task = asyncio.Task(coroutine, loop=loop, context=context)
+            task = _Task(coroutine, loop=loop, context=context)
         finally:
             del attributes["call_soon"]
-        context.run(first[0])
+        context.run(_first.pop())
         return task

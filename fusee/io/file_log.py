@@ -198,30 +198,31 @@ class FileLog:
 
     # ------------------------------------------------------------ frames
 
-    def submit(self, batch: Batch, durable_op: int, on_done: Done) -> None:
+    def submit(self, batch: Batch, durable_op: int, on_done: Done) -> bool:
         """Start writing the next batch. `durable_op` is what was durable before (S-1).
 
+        False: the next segment is being made elsewhere; submit again once it is adopted.
         Raises `StorageFull` if the next segment cannot be made; the batch is not lost then.
         """
         writer = self._writer
         assert batch.op == writer.head_op + 1
         assert batch.prev == writer.head_hash
-        self._write(FrameKind.BATCH, batch.op, batch.hash, batch.data, durable_op, on_done)
+        return self._write(FrameKind.BATCH, batch.op, batch.hash, batch.data, durable_op, on_done)
 
-    def submit_seal(self, durable_op: int, on_done: Done) -> None:
-        """Start writing a seal, which witnesses `durable_op` (S-7)."""
-        self._write(FrameKind.SEAL, self._writer.head_op, NO_HASH, b"", durable_op, on_done)
+    def submit_seal(self, durable_op: int, on_done: Done) -> bool:
+        """Start writing a seal, which witnesses `durable_op` (S-7). False as for `submit`."""
+        return self._write(FrameKind.SEAL, self._writer.head_op, NO_HASH, b"", durable_op, on_done)
 
     def _write(
         self, kind: int, op: int, body_hash: bytes, body: bytes, durable_op: int, on_done: Done
-    ) -> None:
+    ) -> bool:
         if self.failed is not None:
             self._check_running()
         writer = self._writer
         assert not writer.in_flight_count, "one write in flight"
         size_bytes = frame_bytes(len(body))
-        if not writer.has_room(size_bytes):
-            self._roll(size_bytes)
+        if not writer.has_room(size_bytes) and not self._roll(size_bytes):
+            return False
         offset = writer.offset
         buffer = self._device.buffer(size_bytes)
         digest = encode_frame_into(
@@ -251,16 +252,18 @@ class FileLog:
             on_done(error)
 
         self._submitter.submit(writer.file, offset, buffer, done)
+        return True
 
-    def _roll(self, size_bytes: int) -> None:
+    def _roll(self, size_bytes: int) -> bool:
         """Enter the next segment; it is made here and now only if nobody made it ahead."""
         writer = self._writer
         if not writer.is_prepared:
             self.prepare_ahead(is_needed=True)
         if not writer.is_prepared:
-            raise StorageFull("the next log segment is still being made; try again")
+            return False
         writer.roll()
         assert writer.has_room(size_bytes), "a frame must fit an empty segment"
+        return True
 
     # ------------------------------------------------------------ segments
 

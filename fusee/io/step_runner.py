@@ -3,7 +3,7 @@
 Immediately before each call, in the same frame, it is checked that this node may still act.
 An attempt is known by its token (the `Attempt` itself), so a late result of a timed-out
 attempt is dropped. What the host cancels (Ctrl-C, shutdown) is not an outcome: the step
-runs again after a restart (rule R-6).
+runs again after a restart (rule DR-3).
 
 At most `async_steps` async functions and `sync_threads` threads run at a time; what is over
 that waits in one queue, first come first served, as does everything while the node may not act.
@@ -27,7 +27,7 @@ from fusee.base.errors import (
     StepCancelled,
     StepTimeout,
 )
-from fusee.engine.commitlog import Pressure
+from fusee.engine.commitlog import CommitLog, Pressure
 from fusee.engine.program import Arrival
 from fusee.engine.steps import step_done, step_failed, step_lost
 from fusee.io.eager import start_task
@@ -44,31 +44,29 @@ if TYPE_CHECKING:
     from fusee.sdk.op import StepOp
 
 monotonic_ns = time.monotonic_ns
+_set_current = CURRENT.set
 
 
-class Attempt:
+class Attempt(StepContext):
     """One call of a step function; the token by which its result is known."""
 
-    __slots__ = (
-        "cancel_requested",
-        "context",
-        "deadline",
-        "first_us",
-        "number",
-        "op",
-        "run",
-        "task",
-    )
+    __slots__ = ("cancel_requested", "first_us", "op", "run", "task", "timer")
 
     def __init__(self, run: Run, op: StepOp[Any], number: int, first_us: int) -> None:
         self.run = run
         self.op = op
-        self.number = number
+        self.attempt = number
         self.first_us = first_us
-        self.context = StepContext(run.key, op.position, number)
-        self.cancel_requested = False
-        self.deadline: asyncio.TimerHandle | None = None
+        self.cancelled = self.cancel_requested = False
+        self.deadline: float | None = None
+        self.timer: asyncio.TimerHandle | None = None
         self.task: asyncio.Task[None] | None = None
+
+    @property
+    def key(self) -> str:
+        """Idempotency key "id/ordinal/position"."""
+        run = self.run
+        return f"{run.workflow_id}/{run.ordinal}/{self.op.position}"
 
 
 class StepRunner:
@@ -86,7 +84,8 @@ class StepRunner:
         self._threads = threads
         self._async_max = async_steps
         self._on_interrupt = on_interrupt
-        self._core: Core | None = None
+        self._core: Core
+        self._log: CommitLog
         self._random = Random()
         self._waiting: deque[Attempt] = deque()
         self._attempts: set[Attempt] = set()
@@ -97,6 +96,7 @@ class StepRunner:
     def bind(self, core: Core) -> None:
         """Say whose steps these are."""
         self._core = core
+        self._log = core.log
 
     @property
     def running(self) -> list[Attempt]:
@@ -107,9 +107,8 @@ class StepRunner:
 
     def start(self, run: Run, op: PendingOp, attempt: int, first_started_us: int) -> None:
         """Start one attempt as soon as there is room."""
-        step = cast("StepOp[Any]", op)
-        token = Attempt(run, step, attempt, first_started_us)
-        run.in_flight[step.position] = token
+        token = Attempt(run, cast("StepOp[Any]", op), attempt, first_started_us)
+        run.in_flight[op.position] = token
         if self._waiting:
             self._waiting.append(token)
             self.start_waiting()
@@ -120,7 +119,7 @@ class StepRunner:
         """Ask the function of an attempt to stop; its outcome still comes."""
         assert isinstance(token, Attempt), token
         token.cancel_requested = True
-        token.context.request_cancel()
+        token.cancelled = True
         if token.task is not None:
             token.task.cancel()
         elif token in self._waiting:
@@ -129,7 +128,7 @@ class StepRunner:
 
     def start_waiting(self) -> None:
         """Start what waits for room or for the right to act."""
-        while self._waiting and self._may_start(self._waiting[0]):
+        while self._waiting and self._may_start(self._waiting[0].op.spec.is_async):
             self._start(self._waiting.popleft())
 
     def stop(self) -> None:
@@ -137,7 +136,7 @@ class StepRunner:
         self.closing = True
         self._waiting.clear()
         for attempt in list(self._attempts):
-            attempt.context.request_cancel()
+            attempt.cancelled = True
             if attempt.task is not None:
                 attempt.task.cancel()
 
@@ -153,53 +152,54 @@ class StepRunner:
     def _left(self, attempt: Attempt) -> None:
         """The function of an attempt has ended."""
         self._attempts.discard(attempt)
-        if attempt.deadline is not None:
-            attempt.deadline.cancel()
+        if attempt.timer is not None:
+            attempt.timer.cancel()
         if self._idle is not None and not self._attempts and not self._idle.done():
             self._idle.set_result(None)
 
     # ------------------------------------------------------------ starting
 
-    def _may_start(self, attempt: Attempt) -> bool:
-        assert self._core is not None
-        log = self._core.log
+    def _may_start(self, is_async: bool) -> bool:
+        """Whether there is room, and proof that this node may act. Asked right before a call."""
+        log = self._log
         if log.pressure is Pressure.STOP_STEPS or monotonic_ns() >= log.may_act_until_ns:
             return False
-        return not attempt.op.spec.is_async or self._async_running < self._async_max
+        return not is_async or self._async_running < self._async_max
 
     def _start(self, attempt: Attempt) -> None:
-        if not self._may_start(attempt):
+        op = attempt.op
+        spec = op.spec
+        if not self._may_start(spec.is_async):
             self._waiting.append(attempt)
             return
-        op = attempt.op
         if not attempt.first_us:
-            assert self._core is not None
-            attempt.first_us = self._core.log.now_us()
+            attempt.first_us = self._log.recent_us
         self._attempts.add(attempt)
-        if op.spec.is_async:
+        if spec.is_async:
             self._async_running += 1
             if op.timeout_s is not None:
                 self._begin_timeout(attempt)
-            attempt.task = start_task(self._loop, self._drive(attempt), op.variables)
-        else:
-            variables = op.variables.copy()
-            variables.run(CURRENT.set, attempt.context)
-            call = functools.partial(op.spec.fn, *op.args, **op.kwargs)
-            self._threads.submit(
-                call,
-                variables,
-                functools.partial(self._thread_done, attempt),
-                functools.partial(self._begin_timeout, attempt) if op.timeout_s else None,
-            )
+            task = start_task(self._loop, self._drive(attempt), op.variables)
+            if not task.done():
+                attempt.task = task
+            return
+        variables = op.variables.copy()
+        variables.run(CURRENT.set, attempt)
+        self._threads.submit(
+            functools.partial(spec.fn, *op.args, **op.kwargs),
+            variables,
+            functools.partial(self._thread_done, attempt),
+            functools.partial(self._begin_timeout, attempt) if op.timeout_s else None,
+        )
 
     def _begin_timeout(self, attempt: Attempt) -> None:
         timeout_s = attempt.op.timeout_s
         assert timeout_s is not None
-        attempt.context.deadline = time.monotonic() + timeout_s
-        attempt.deadline = self._loop.call_later(timeout_s, self._timed_out, attempt)
+        attempt.deadline = time.monotonic() + timeout_s
+        attempt.timer = self._loop.call_later(timeout_s, self._timed_out, attempt)
 
     async def _drive(self, attempt: Attempt) -> None:
-        CURRENT.set(attempt.context)
+        _set_current(attempt)
         op = attempt.op
         try:
             value = await op.spec.fn(*op.args, **op.kwargs)
@@ -231,7 +231,7 @@ class StepRunner:
 
     async def _await(self, attempt: Attempt, awaitable: Any) -> None:
         """A sync function returned an awaitable: its result is the awaited one."""
-        CURRENT.set(attempt.context)
+        _set_current(attempt)
         try:
             value = await awaitable
         except BaseException as error:
@@ -256,8 +256,7 @@ class StepRunner:
             )
             self._finish(attempt, error)
             return
-        assert self._core is not None
-        arrival = Arrival(op.position, Outcome.VALUE, payload, value, attempt.number)
+        arrival = Arrival(op.position, Outcome.VALUE, payload, value, attempt.attempt)
         step_done(self._core, attempt.run, attempt, arrival)
 
     def _raised(self, attempt: Attempt, error: BaseException) -> None:
@@ -290,21 +289,20 @@ class StepRunner:
             f"step '{attempt.op.name}' ran longer than its timeout of {timeout_s:g} s"
         )
         self._fail(attempt, error)
-        attempt.context.request_cancel()
+        attempt.cancelled = True
         if attempt.task is not None:
             attempt.task.cancel()
 
     def _fail(self, attempt: Attempt, error: Exception) -> None:
         """An attempt failed: another one, or the step's outcome."""
         op = attempt.op
-        assert self._core is not None
         if attempt.cancel_requested:
             self._finish(attempt, error)
             return
         now_us = self._core.log.now_us()
         elapsed_s = max(0, now_us - attempt.first_us) / 1e6
         try:
-            verdict = after_failure(op.retry, attempt.number, error, elapsed_s, self._random)
+            verdict = after_failure(op.retry, attempt.attempt, error, elapsed_s, self._random)
         except Exception as broken:  # `when=` is the user's code.
             broken.add_note(f"raised by Retry(when=...) of step '{op.name}', asked about {error!r}")
             self._finish(attempt, broken)
@@ -312,13 +310,13 @@ class StepRunner:
         if verdict.delay_s is not None:
             due_us = now_us + int(verdict.delay_s * 1e6)
             record = AttemptFailed(
-                op.position, attempt.number, now_us, encode_failure(error), due_us, attempt.first_us
+                op.position, attempt.attempt, now_us, encode_failure(error), due_us, attempt.first_us
             )
             step_failed(self._core, attempt.run, attempt, record)
         elif verdict.exhausted:
             last = decode_failure(encode_failure(error))
-            text = f"step '{op.name}' failed {attempt.number} times; last: {error!r}"
-            exhausted = RetriesExhausted(text, attempt.number, last)
+            text = f"step '{op.name}' failed {attempt.attempt} times; last: {error!r}"
+            exhausted = RetriesExhausted(text, attempt.attempt, last)
             exhausted.__cause__ = last
             self._finish(attempt, exhausted)
         else:
@@ -326,13 +324,12 @@ class StepRunner:
 
     def _finish(self, attempt: Attempt, error: Exception) -> None:
         """The step's outcome is this failure; live code gets what replay will rebuild."""
-        assert self._core is not None
         payload = encode_failure(error)
         arrival = Arrival(
             attempt.op.position,
             Outcome.FAILURE,
             payload,
             decode_failure(payload),
-            attempt.number,
+            attempt.attempt,
         )
         step_done(self._core, attempt.run, attempt, arrival)

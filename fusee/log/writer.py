@@ -114,7 +114,7 @@ class LogWriter:
         self.offset = offset
         self.size_bytes = header.size_bytes
         self._segment = header.number
-        self._due_offset = header.size_bytes // 4
+        self._due_offset = DATA_START + (header.size_bytes - DATA_START) // 4
 
     # ------------------------------------------------------------ frames
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 class MemoryLog:
     """Implements `node.storage.Storage`."""
 
-    busy = False
     is_instant = True
 
     def __init__(self) -> None:
@@ -29,17 +28,19 @@ class MemoryLog:
 
     def submit(
         self, batch: Batch, durable_op: int, on_done: Callable[[BaseException | None], None]
-    ) -> None:
+    ) -> bool:
         """Keep a batch; it is as durable as it will ever be."""
         self._batches.append(batch)
         self._bytes += len(batch.data)
         while self._bytes > WINDOW_BYTES_MAX and len(self._batches) > 1:
             self._bytes -= len(self._batches.popleft().data)
         on_done(None)
+        return True
 
-    def submit_seal(self, durable_op: int, on_done: Callable[[BaseException | None], None]) -> None:
+    def submit_seal(self, durable_op: int, on_done: Callable[[BaseException | None], None]) -> bool:
         """Nothing to witness: nothing survives."""
         on_done(None)
+        return True
 
     def read(self, from_op: int, bytes_max: int) -> list[Batch]:
         """Return kept batches from `from_op` on."""

@@ -20,7 +20,7 @@ from fusee.base.limits import (
     MIB,
     TRACEBACK_BYTES_MAX,
 )
-from fusee.record.plan import class_name
+from fusee.record.plan import class_name, class_of
 from fusee.record.rebuild import decode_failure, is_error
 from fusee.record.recorded import (
     FAILURE_TAG,
@@ -76,8 +76,9 @@ def describe_failure(data: bytes | memoryview) -> tuple[str, str]:
     except Exception as exc:
         raise DecodeError(f"not a recorded failure: {exc}") from exc
     kind = summary.state.get("type")
-    lost = summary.type == _STEP_FAILED and isinstance(kind, str) and kind
-    return (kind if lost else summary.type), summary.text
+    if summary.type == _STEP_FAILED and isinstance(kind, str) and kind:
+        return kind, summary.text
+    return summary.type, summary.text
 
 
 def _as_error(exc: BaseException) -> BaseException:
@@ -118,7 +119,7 @@ class _Recorder:
             return Recorded(same_as=self._numbers[id(exc)])
         number = self._numbers[id(exc)] = len(self._numbers) + 1
         self._kept.append(exc)  # an id means something only while its object lives
-        cls = type(exc)
+        cls = class_of(exc)
         notes, old_traceback, old_text = _notes_of(exc)
         deeper = depth + 1 < ERROR_CHAIN_MAX and number < _EXCEPTIONS_MAX
         node = Recorded(
@@ -130,6 +131,7 @@ class _Recorder:
             traceback=_traceback_of(exc, old_traceback),
         )
         self._left -= len(node.traceback)
+        it: Any = exc  # what isinstance narrows has its own opinion of the arguments
         args: Iterable[Any] = exc.args
         children: tuple[BaseException, ...] = ()
         if isinstance(exc, BaseExceptionGroup):
@@ -146,7 +148,7 @@ class _Recorder:
                 node.context = self.record(exc.__context__, depth + 1)
         node.suppress = exc.__suppress_context__
         node.state = {
-            name: self._item(item, depth, deeper) for name, item in _state_of(exc)[:_ITEMS_MAX]
+            name: self._item(item, depth, deeper) for name, item in _state_of(it)[:_ITEMS_MAX]
         }
         return node
 
@@ -208,8 +210,10 @@ def _notes_of(exc: BaseException) -> tuple[list[str], str, str]:
     """Return the user's notes, and traceback and message kept by an earlier recording."""
     notes: list[str] = []
     old_traceback = old_text = ""
-    found: Any = getattr(exc, "__notes__", ())
-    for note in list(found)[:_ITEMS_MAX] if isinstance(found, (list, tuple)) else []:  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    found: Any = getattr(exc, "__notes__", None)
+    if not isinstance(found, list):
+        return notes, "", ""
+    for note in cast("list[Any]", found)[:_ITEMS_MAX]:
         text = note if type(note) is str else repr_of(note)
         if text.startswith(TRACEBACK_MARK):
             old_traceback = text.removeprefix(TRACEBACK_MARK)

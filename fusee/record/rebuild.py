@@ -10,6 +10,7 @@ gets this rebuilt object too, so live and replayed code see the same.
 from __future__ import annotations
 
 import sys
+from types import MappingProxyType
 from typing import Any, cast
 
 import msgspec
@@ -80,10 +81,11 @@ class _Rebuilder:
     ) -> Exception:
         children = [self.rebuild(child) for child in node.group or ()]
         message = args[0] if args and isinstance(args[0], str) else node.text
+        maker: Any = cls
         if cls is not None and issubclass(cls, ExceptionGroup):
             try:
-                made: Any = cls.__new__(cls, message, children)
-                if type(made) is cls:
+                made: Any = maker.__new__(maker, message, children)
+                if type(made) is maker:
                     return made
             except BaseException:
                 pass
@@ -93,23 +95,21 @@ class _Rebuilder:
         return group
 
     def _item(self, item: Any) -> Any:
-        if type(item) is dict and KEY in item:
-            tag: Any = cast("dict[str, Any]", item)[KEY]
-            if type(tag) is list and tag[:1] == [FAILURE_TAG]:
+        if isinstance(item, dict):
+            tag: Any = cast("dict[str, Any]", item).get(KEY)
+            if isinstance(tag, list) and tag[:1] == [FAILURE_TAG]:
                 try:
-                    return self.rebuild(msgspec.convert(tag[1], Recorded))  # pyright: ignore[reportUnknownArgumentType]
-                except (msgspec.ValidationError, IndexError):
+                    return self.rebuild(msgspec.convert(tag[-1], Recorded))  # pyright: ignore[reportUnknownArgumentType]
+                except msgspec.ValidationError:
                     return None
         try:
             return ANY.lift(item)
         except Exception:  # a class that is gone: the plain form says more than nothing
-            return item
+            return cast("Any", item)
 
     def _set(self, exc: Exception, name: str, item: Any) -> None:
-        if isinstance(exc, StepFailed) and name not in ("type", "message", BASES_ATTRIBUTE):
-            # Attributes of a lost class may be called like a method of ours.
-            if hasattr(type(exc), name):
-                return
+        if isinstance(exc, StepFailed) and hasattr(type(exc), name):
+            return  # a lost class may have called an attribute like a method of ours
         value = self._item(item)
         member = members_of(type(exc)).get(name)
         try:
@@ -155,10 +155,8 @@ def _lookup(module: str, path: list[str]) -> Any:
     # Through __dict__ only: a module's __getattr__ may import what was not imported yet.
     found: Any = sys.modules.get(module)
     for part in path:
-        try:
-            found = vars(found).get(part)
-        except TypeError:
-            return None
+        members: Any = getattr(found, "__dict__", None)
+        found = members.get(part) if type(members) in (dict, MappingProxyType) else None
     return found
 
 

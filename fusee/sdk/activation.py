@@ -67,7 +67,7 @@ class Activation:
         self._clock_us = now_us
         self._pending: dict[int, AnyOp] = {}
         self._called: list[AnyOp] = []
-        self._cancelled: list[PendingOp] = []
+        self.cancelled: list[PendingOp] = []
         self._queries: dict[str, tuple[Query[Any, Any], Callable[..., Any]]] = {}
         self._rng: Random | None = None
         self._querying = False
@@ -152,10 +152,8 @@ class Activation:
         return called  # type: ignore[return-value]
 
     def take_cancelled(self) -> list[PendingOp]:
-        """Return the operations whose cancellation the code requested since the last take."""
-        if not self._cancelled:
-            return []
-        cancelled, self._cancelled = self._cancelled, []
+        """Return `cancelled` and begin a new list."""
+        cancelled, self.cancelled = self.cancelled, []
         return cancelled
 
     def take_log(self) -> list[tuple[int, str]]:
@@ -208,7 +206,7 @@ class Activation:
         refused = self.loop.evict()
         self._pending.clear()
         self._called.clear()
-        self._cancelled.clear()
+        self.cancelled.clear()
         return refused
 
     # ------------------------------------------------------------ LoopHost: asyncio's timers
@@ -229,7 +227,7 @@ class Activation:
         op = self._pending.pop(position, None)
         if op is not None:
             op.cancel_requested = True
-            self._cancelled.append(op)  # type: ignore[arg-type]
+            self.cancelled.append(op)  # type: ignore[arg-type]
 
     # ------------------------------------------------------------ called by the code
 
@@ -393,4 +391,4 @@ class Activation:
             return
         if op.kind is not OpKind.STEP or op.read_only:
             del self._pending[op.position]
-        self._cancelled.append(op)  # type: ignore[arg-type]
+        self.cancelled.append(op)  # type: ignore[arg-type]

@@ -18,27 +18,27 @@ member acknowledges how far it is durable, not single operations.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from fusee.base.ids import BatchHash, OpNumber
-from fusee.log.batch import Batch, build_batch
+from fusee.log.batch import build_batch
 from fusee.vr.quorum import quorum_op
 from fusee.vr.state import ReplicaStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fusee.base.ids import BatchHash, OpNumber
     from fusee.vr.ready import Ready
     from fusee.vr.state import ReplicaState
 
 
 def on_groups(
     state: ReplicaState, sections: Sequence[tuple[int, bytes]], now_us: int, ready: Ready
-) -> Batch:
+) -> None:
     """The primary orders one more batch. The driver respects the window before it calls."""
     assert state.status is ReplicaStatus.NORMAL, "only a normal primary proposes (G-4)"
-    assert state.slot == state.primary, "only the primary of the view proposes"
-    ts_us = now_us if now_us > state.head_ts_us else state.head_ts_us
+    assert state.slot == state.view % state.member_count, "only the primary of a view proposes"
+    ts_us = state.head_ts_us = max(now_us, state.head_ts_us)
     batch = build_batch(
         group_id=state.group_id,
         epoch=state.epoch,
@@ -49,25 +49,19 @@ def on_groups(
         ts_us=ts_us,
         sections=sections,
     )
-    state.head_op = OpNumber(batch.op)
-    state.head_hash = BatchHash(batch.hash)
-    state.head_ts_us = ts_us
+    state.head_op = cast("OpNumber", batch.op)
+    state.head_hash = cast("BatchHash", batch.hash)
     if state.member_count > 1:
-        ready.prepares.append(batch)
-    ready.writes.append(batch)
-    return batch
+        ready.prepare = batch
+    ready.write = batch
 
 
 def on_written(state: ReplicaState, op: int, ready: Ready) -> None:
     """The own disk holds everything up to `op`."""
     assert op <= state.head_op, "the disk holds a batch that was never appended"
     assert op > state.durable[state.slot], "writes complete in order, each once (S-3)"
-    state.durable[state.slot] = OpNumber(op)
-    _advance_commit(state, ready)
-
-
-def _advance_commit(state: ReplicaState, ready: Ready) -> None:
-    """Rule N-2: commit is the q-th largest durable op of this view's members."""
+    state.durable[state.slot] = cast("OpNumber", op)
+    # Rule N-2: commit is the q-th largest durable op of this view's members.
     decided = quorum_op(state.durable.values(), state.quorum)
     if decided > state.commit_op:
         assert decided <= state.head_op, "a quorum holds what its primary never ordered"

@@ -4,9 +4,11 @@ The driver owes these duties, in this order:
 
 1. `persist_view`: the superblock is durable before anything else of this Ready, because a
    promise that is not on disk is no promise (G-1, G-2).
-2. `prepares`: shipped to the peers before the own write is submitted (N-1).
-3. `writes`: submitted to the log in order; `on_written` is called when each is durable.
+2. `prepare`: shipped to the peers before the own write is submitted (N-1).
+3. `write`: submitted to the log; `on_written` is called when it is durable.
 4. `committed_op`: outputs up to it may leave.
+
+A driver may use one Ready again and again: it takes what is set and resets it.
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class Ready(msgspec.Struct):
-    """Decisions of one or more handlers, filled in by them and emptied by the driver."""
+    """Decisions of one handler, filled in by it and emptied by the driver."""
 
     persist_view: bool = False
-    prepares: list[Batch] = []
-    writes: list[Batch] = []
+    prepare: Batch | None = None
+    write: Batch | None = None
     committed_op: OpNumber | None = None

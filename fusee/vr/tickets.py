@@ -8,7 +8,7 @@ takes everything that waits, up to 1 MiB; a ticket is never split between two ba
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from fusee.base.ids import OpNumber, ShardId, Ticket
 from fusee.base.limits import BATCH_CLOSE_BYTES
@@ -22,38 +22,30 @@ class Tickets:
     """The groups of one reign that are not committed yet."""
 
     __slots__ = (
-        "_bytes_waiting",
-        "_in_batches",
-        "_waiting",
         "appended",
         "bytes_uncommitted",
+        "bytes_waiting",
         "committed",
+        "in_batches",
+        "waiting",
     )
 
     def __init__(self) -> None:
         self.appended = Ticket(0)
         self.committed = Ticket(0)
         self.bytes_uncommitted = 0
-        self._bytes_waiting = 0
-        self._waiting: list[tuple[Ticket, ShardId, bytes]] = []
-        self._in_batches: deque[tuple[OpNumber, Ticket, int]] = deque()
-
-    @property
-    def waiting(self) -> int:
-        """How many groups no batch has taken yet."""
-        return len(self._waiting)
-
-    @property
-    def batches_undecided(self) -> int:
-        """How many batches are on their way to the quorum."""
-        return len(self._in_batches)
+        self.bytes_waiting = 0
+        self.waiting: list[tuple[Ticket, ShardId, bytes]] = []
+        """Groups that no batch has taken yet."""
+        self.in_batches: deque[tuple[OpNumber, Ticket, int]] = deque()
+        """Batches on their way to the quorum: op, last ticket, bytes of groups."""
 
     def append(self, shard: ShardId, group: bytes) -> Ticket:
         """Add one group under a ticket of its own."""
-        ticket = self.appended = Ticket(self.appended + 1)
-        self._waiting.append((ticket, shard, group))
+        ticket = self.appended = cast("Ticket", self.appended + 1)
+        self.waiting.append((ticket, shard, group))
         size = len(group)
-        self._bytes_waiting += size
+        self.bytes_waiting += size
         self.bytes_uncommitted += size
         return ticket
 
@@ -62,21 +54,21 @@ class Tickets:
         assert groups, "an atomic group holds something"
         ticket = self.appended = Ticket(self.appended + 1)
         for shard, group in groups:
-            self._waiting.append((ticket, shard, group))
-            self._bytes_waiting += len(group)
+            self.waiting.append((ticket, shard, group))
+            self.bytes_waiting += len(group)
             self.bytes_uncommitted += len(group)
         return ticket
 
     def take(self, op: OpNumber) -> list[tuple[ShardId, bytes]]:
         """Return the sections of the next batch, whose number is `op`, by rising shard."""
-        waiting = self._waiting
+        waiting = self.waiting
         assert waiting, "a batch holds something"
-        if self._bytes_waiting <= BATCH_CLOSE_BYTES:
-            count, size = len(waiting), self._bytes_waiting
+        if self.bytes_waiting <= BATCH_CLOSE_BYTES:
+            count, size = len(waiting), self.bytes_waiting
         else:
             count, size = self._cut()
-        self._in_batches.append((op, waiting[count - 1][0], size))
-        self._bytes_waiting -= size
+        self.in_batches.append((op, waiting[count - 1][0], size))
+        self.bytes_waiting -= size
         if count == 1:
             _, shard, group = waiting[0]
             sections = [(shard, encode_section((group,)))]
@@ -92,17 +84,17 @@ class Tickets:
         """Return how many groups, and bytes, fit in one batch without splitting a ticket."""
         start = size = ticket_size = 0
         previous: Ticket | None = None
-        for index, (ticket, _, group) in enumerate(self._waiting):
+        for index, (ticket, _, group) in enumerate(self.waiting):
             if ticket != previous:
                 start, size, ticket_size, previous = index, size + ticket_size, 0, ticket
             ticket_size += len(group)
             if size + ticket_size > BATCH_CLOSE_BYTES and start > 0:
                 return start, size
-        return len(self._waiting), size + ticket_size
+        return len(self.waiting), size + ticket_size
 
     def commit(self, op: OpNumber) -> Ticket:
         """Everything up to `op` is decided; return the last ticket it covers."""
-        batches = self._in_batches
+        batches = self.in_batches
         while batches and batches[0][0] <= op:
             _, self.committed, size = batches.popleft()
             self.bytes_uncommitted -= size

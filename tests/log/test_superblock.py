@@ -113,10 +113,8 @@ def test_a_copy_in_another_copys_place_does_not_count():
 
 
 def test_another_format_is_named_with_the_one_we_read():
-    blocks: list[bytes | None] = []
-    for copy in range(COPY_COUNT):
-        blocks.append(reformat(encode_copy(store(FIRST, None), copy), version=9))
-    error = refusal(blocks)
+    first = store(FIRST, None)
+    error = refusal([reformat(encode_copy(first, copy), version=9) for copy in range(COPY_COUNT)])
     assert error.fault is SuperblockFault.OTHER_FORMAT
     assert "format 9" in str(error)
     assert "reads format 1" in str(error)

@@ -1,0 +1,310 @@
+"""The log of a directory: format, open, submit, fail, trim, read."""
+
+from __future__ import annotations
+
+import errno
+from contextlib import suppress
+from random import Random
+
+import msgspec
+import pytest
+
+from fusee.base.errors import DirectoryRefused, EngineStopped, StorageFull
+from fusee.io.file_log import FileLog, LogTrimmed
+from fusee.io.log_files import RESERVE_BYTES
+from fusee.log.segment import segment_name, spare_name
+from fusee.log.superblock import COPY_DISTANCE, Checkpoint, SuperblockRefused
+from tests.support.logs import NEW, SMALL, Opened, next_batch, open_log
+from tests.support.ram_device import PowerLost, RamDevice
+from tests.support.submitters import HeldSubmitter
+
+
+def filled(count: int = 20, size: int = 3_000) -> Opened:
+    opened = open_log(RamDevice())
+    for _ in range(count):
+        opened.append(size)
+    return opened
+
+
+# ---------------------------------------------------------------- formatting and opening
+
+
+def test_a_new_directory_is_formatted_and_opens_empty():
+    opened = open_log(RamDevice())
+    assert opened.recovered.is_new
+    assert opened.recovered.reports == ()
+    assert opened.device.files() == [segment_name(1), "superblock"]
+    assert (opened.log.head_op, opened.log.durable_op) == (0, 0)
+
+
+def test_nothing_is_formatted_unless_asked():
+    with pytest.raises(DirectoryRefused, match="not a Fusee directory"):
+        open_log(RamDevice(), new=False)
+
+
+@pytest.mark.parametrize("calls", range(8))
+def test_a_format_cut_off_anywhere_is_finished_by_the_next_open(calls):
+    for seed in range(8):
+        device = RamDevice()
+        device.lose_power_after(calls, Random(seed))
+        with suppress(PowerLost):
+            open_log(device)
+        device.power_on()
+        opened = open_log(device)
+        opened.append()
+        assert len(open_log(device).batches) == 1
+
+
+def test_log_files_without_a_superblock_are_never_formatted_over():
+    opened = filled(2)
+    del opened.device.content["superblock"]
+    with pytest.raises(DirectoryRefused, match="no superblock"):
+        open_log(opened.device)
+
+
+def test_batches_come_back_in_order_and_writing_goes_on():
+    opened = filled(20)
+    again = open_log(opened.device)
+    assert again.batches == opened.batches
+    assert not again.recovered.is_new
+    again.append()
+    assert len(open_log(opened.device).batches) == 21
+
+
+def test_every_open_counts_as_a_boot():
+    device = RamDevice()
+    assert [open_log(device).log.superblock.boot_count for _ in range(3)] == [1, 2, 3]
+
+
+def test_bad_superblock_copies_are_rewritten_and_reported():
+    opened = filled(1)
+    opened.device.garble("superblock", 0)
+    opened.device.unreadable.add(("superblock", 2 * COPY_DISTANCE))
+    again = open_log(opened.device)
+    assert again.recovered.repaired_copies == (0, 2)
+    assert "superblock" in again.recovered.reports[0]
+
+
+def test_a_lost_superblock_quorum_is_refused():
+    opened = filled(1)
+    for copy in range(3):
+        opened.device.garble("superblock", copy * COPY_DISTANCE)
+    with pytest.raises(SuperblockRefused, match="fewer than 2 of 4"):
+        open_log(opened.device)
+
+
+def test_group_time_never_steps_back_over_an_open():
+    opened = open_log(RamDevice())
+    batch = next_batch(1, bytes(16), ts_us=77_000_000)
+    opened.log.submit(batch, 0, lambda error: None)
+    assert open_log(opened.device).recovered.ts_us == 77_000_000
+
+
+# ---------------------------------------------------------------- submitting
+
+
+def test_nothing_is_durable_until_the_write_is_done():
+    device = RamDevice()
+    open_log(device)
+    submitter = HeldSubmitter(device)
+    log = FileLog.open(
+        device, submitter=submitter, on_batch=lambda batch: None, now_us=1, sizes=SMALL
+    ).log
+    done: list[BaseException | None] = []
+    log.submit(next_batch(1, log.head_hash), 0, done.append)
+    assert (log.busy, log.head_op, log.durable_op, done) == (True, 1, 0, [])
+    submitter.release()
+    assert (log.busy, log.head_op, log.durable_op, done) == (False, 1, 1, [None])
+
+
+def test_a_second_write_in_flight_is_our_bug():
+    device = RamDevice()
+    open_log(device)
+    log = FileLog.open(
+        device, submitter=HeldSubmitter(device), on_batch=lambda batch: None, now_us=1, sizes=SMALL
+    ).log
+    log.submit(next_batch(1, log.head_hash), 0, lambda error: None)
+    with pytest.raises(AssertionError):
+        log.submit(next_batch(2, log.head_hash), 0, lambda error: None)
+
+
+def test_a_batch_that_does_not_continue_the_head_is_our_bug():
+    log = filled(1).log
+    for batch in (next_batch(3, log.head_hash), next_batch(2, b"?" * 16)):
+        with pytest.raises(AssertionError):
+            log.submit(batch, log.durable_op, lambda error: None)
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC])
+def test_S_8_a_failed_write_stops_the_log_for_ever(code):
+    opened = filled(2)
+    cause = OSError(code, "disk")
+    opened.device.fail_after(0, cause)
+    done: list[BaseException | None] = []
+    opened.log.submit(next_batch(3, opened.log.head_hash), 2, done.append)
+    assert done == [cause]
+    assert opened.log.durable_op == 2
+    opened.device.power_on()
+    for call in (
+        lambda: opened.log.submit_seal(2, done.append),
+        lambda: opened.log.submit(next_batch(4, opened.log.head_hash), 2, done.append),
+        lambda: opened.log.save_superblock(opened.log.superblock),
+        opened.log.prepare_ahead,
+        lambda: opened.log.trim(1),
+    ):
+        with pytest.raises(EngineStopped) as caught:
+            call()
+        assert caught.value.cause is cause
+
+
+def test_a_failed_superblock_write_stops_the_log():
+    opened = filled(1)
+    opened.device.fail_after(1, OSError(errno.EIO, "disk"))
+    with pytest.raises(OSError, match="disk"):
+        opened.log.save_superblock(opened.log.superblock)
+    assert opened.log.failed is not None
+
+
+def test_a_superblock_that_reads_back_otherwise_is_not_acted_on():
+    opened = filled(1)
+    for copy in (1, 3):
+        opened.device.unreadable.add(("superblock", copy * COPY_DISTANCE))
+    later = msgspec.structs.replace(opened.log.superblock, view=9)
+    with pytest.raises(OSError, match="only 2 of 4"):
+        opened.log.save_superblock(later)
+    assert opened.log.superblock.view == 0
+
+
+def test_a_promise_never_goes_back():
+    log = filled(1).log
+    log.save_superblock(msgspec.structs.replace(log.superblock, view=3))
+    with pytest.raises(AssertionError):
+        log.save_superblock(msgspec.structs.replace(log.superblock, view=2))
+
+
+# ---------------------------------------------------------------- segments
+
+
+def test_the_next_segment_is_made_ahead_and_costs_the_writer_nothing():
+    opened = open_log(RamDevice())
+    for _ in range(30):
+        opened.append(3_000)
+        before = set(opened.device.files())
+        opened.log.prepare_ahead()
+        made = set(opened.device.files()) - before
+        opened.append(3_000)
+        assert set(opened.device.files()) - before == made, "no file is made on the way"
+
+
+def test_a_plan_can_be_carried_out_elsewhere():
+    opened = open_log(RamDevice())
+    plan = opened.log.plan_ahead(is_needed=True)
+    assert plan is not None
+    opened.append()
+    opened.log.carry_out(plan)
+    opened.append()
+    opened.log.adopt(plan)
+    for _ in range(12):
+        opened.append(3_000)
+    assert open_log(opened.device).batches == opened.batches
+
+
+def test_a_full_disk_refuses_the_batch_and_keeps_the_log():
+    opened = open_log(RamDevice())
+    opened.device.free = 0
+    while opened.log._writer.has_room(4096):
+        opened.append(3_000)
+    with pytest.raises(StorageFull):
+        opened.append(3_000)
+    assert opened.log.failed is None
+    head = opened.log.head_op
+    opened.device.free = 1 << 40
+    opened.append(3_000)
+    assert open_log(opened.device).end.op == head + 1
+
+
+def test_storage_is_low_below_the_reserve():
+    opened = open_log(RamDevice())
+    opened.device.free = RESERVE_BYTES
+    assert not opened.log.is_storage_low
+    opened.device.free = RESERVE_BYTES - 1
+    assert opened.log.is_storage_low
+
+
+def test_trimmed_segments_become_spares_and_then_segments_again():
+    opened = filled(40)
+    device = opened.device
+    count = len(device.files())
+    checkpoint = Checkpoint(opened.log.head_op, opened.log.head_hash)
+    assert opened.log.trim(opened.log.head_op, checkpoint) > 0
+    assert spare_name(2) in device.files()
+    assert len(device.files()) == count, "recycled, not deleted"
+    for _ in range(20):
+        opened.append(3_000)
+    assert len(device.files()) == count
+    again = open_log(device)
+    assert again.batches == opened.batches[again.batches[0].op - 1 :]
+
+
+def test_the_base_never_passes_the_checkpoint():
+    opened = filled(40)
+    with pytest.raises(AssertionError):
+        opened.log.trim(opened.log.head_op)
+
+
+def test_a_trim_that_lets_nothing_go_writes_nothing():
+    opened = filled(2)
+    before = opened.device.call_count
+    assert opened.log.trim(2) == 0
+    assert opened.device.call_count == before
+
+
+# ---------------------------------------------------------------- reading
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_durable_batches_are_read_from_any_op(reopened):
+    opened = open_log(RamDevice())
+    for size in (100, 3_000, 9_000) * 20:
+        opened.append(size)
+    log = open_log(opened.device).log if reopened else opened.log
+    for op in (1, 2, 17, 59, 60):
+        assert log.read(op, 1 << 30) == opened.batches[op - 1 :]
+    assert log.read(61, 1 << 30) == []
+
+
+def test_a_read_is_bounded_but_never_empty_handed():
+    opened = filled(10, size=9_000)
+    assert [batch.op for batch in opened.log.read(3, 1)] == [3]
+    assert [batch.op for batch in opened.log.read(3, 20_000)] == [3, 4]
+
+
+def test_a_read_below_the_base_says_so():
+    opened = filled(40)
+    opened.log.trim(30, Checkpoint(opened.log.head_op, opened.log.head_hash))
+    with pytest.raises(LogTrimmed):
+        opened.log.read(1, 100)
+    assert opened.log.read(30, 1)[0].op == 30
+
+
+def test_reads_follow_the_chain_past_what_a_dead_boot_left():
+    opened = filled(3, size=900)
+    file, offset, _ = opened.device.writes[-1]
+    opened.device.garble(file, offset + 512)
+    second = open_log(opened.device)
+    second.append(20_000)
+    second.append(100)
+    assert second.log.read(1, 1 << 30) == second.batches
+
+
+def test_the_largest_groups_are_written_and_read_back():
+    big = msgspec.structs.replace(SMALL, next_bytes=16 * 1024 * 1024)
+    opened = open_log(RamDevice(), sizes=big)
+    opened.append(1_000_000)
+    opened.append(6 * 1024 * 1024)
+    assert open_log(opened.device, sizes=big).batches == opened.batches
+
+
+def test_NEW_formats_with_the_identity_it_names():
+    superblock = open_log(RamDevice()).log.superblock
+    assert (superblock.group_id, superblock.incarnation) == (NEW.group_id, NEW.incarnation)
