@@ -218,6 +218,11 @@ def _payload(value: str | None) -> bytes:
     if value is None:
         return b""
     text = sys.stdin.read(PAYLOAD_BYTES_MAX + 1) if value == "-" else value
+    if len(text) > PAYLOAD_BYTES_MAX:
+        raise click.BadParameter(
+            f"it is over the limit of {PAYLOAD_BYTES_MAX} bytes; send a reference to the data",
+            param_hint="JSON",
+        )
     try:
         parsed = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError) as error:
@@ -254,7 +259,7 @@ def _field(value: Any) -> str:
 
 def _print_notes(directory: Path, reports: tuple[str, ...]) -> None:
     print_note(
-        f"no process has {directory} open; read from its files, and they do not tell which runs are held"
+        f"no process has {directory} open; read from its files, which do not say who is held"
     )
     for report in reports:
         print_note(report)

@@ -61,19 +61,21 @@ class LiveEngine:
         """Return once an operation of a run waits for the world."""
 
         async def look():
-            run = self.engine.get("", workflow_id)
-            while position not in {p.position for p in (await run.describe()).pending}:
-                await asyncio.sleep(0)
+            info = await self.engine.get("", workflow_id).describe()
+            return position in {p.position for p in info.pending}
 
-        self.call(look)
+        self._until(look)
 
     def until_held(self, workflow_id):
         async def look():
-            run = self.engine.get("", workflow_id)
-            while (await run.describe()).held is None:
-                await asyncio.sleep(0)
+            return (await self.engine.get("", workflow_id).describe()).held is not None
 
-        self.call(look)
+        self._until(look)
+
+    def _until(self, claim):
+        # Each look lets the engine's loop turn; the test's own timeout bounds it.
+        while not self.call(claim):
+            pass
 
     def close(self):
         self.call(self.engine.close)

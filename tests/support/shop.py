@@ -59,10 +59,14 @@ async def failing(ctx: Context) -> None:
 
 
 async def touch(path: str, seconds: float) -> str:
-    Path(path).write_text("running")
+    leave(path, "running")
     await asyncio.sleep(seconds)
-    Path(path).write_text("done")
+    leave(path, "done")
     return "done"
+
+
+def leave(path: str, text: str) -> None:
+    Path(path).write_text(text)
 
 
 @workflow
