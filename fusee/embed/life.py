@@ -107,7 +107,7 @@ class Life:
             seal_delay_s=assembly.seal_delay_s,
             on_turned=self._turned,
         )
-        assembly.node.listen(self.pump.on_commit, self.pump.wake, self._on_stop)
+        assembly.node.listen(self.core.gate.open, self.pump.wake, self._on_stop)
 
     def _turned(self) -> None:
         """After each iteration: what is not urgent."""

@@ -29,7 +29,10 @@ def arm(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
     if program is None or program.pending.get(op.position) is not op or op.cancel_requested:
         return
     if op.kind is OpKind.STEP:
-        _arm_step(core, run, op, ticket)
+        if run.in_flight or run.inbox or run.attempts or op.read_only:
+            _arm_step(core, run, op, ticket)
+        else:
+            core.gate.when(ticket, core.start, (run, op))
         return
     if op.due_us:
         core.arm_timer(run, op.position, op.due_us)
@@ -50,13 +53,14 @@ def _arm_step(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
     if failed is not None:
         core.arm_timer(run, op.position, failed.due_us)
     elif op.read_only:
-        start(core, run, op)
+        core.starting.append((run, op))
     else:
-        core.gate.when(ticket, core.start_gated, (run, op))
+        core.gate.when(ticket, core.start, (run, op))
 
 
-def start(core: Core, run: Run, op: PendingOp) -> None:
+def start(core: Core, key: tuple[Run, PendingOp]) -> None:
     """Run a step function now: everything before it is committed, or it is read-only."""
+    run, op = key
     program = run.program
     if (
         core.draining

@@ -59,6 +59,10 @@ class Submitter(Protocol):
         ...
 
 
+class SegmentNotReady(RuntimeError):
+    """The batch needs the next segment, which somebody is still making. Submit it again later."""
+
+
 class LogTrimmed(LookupError):
     """The batch asked for lies before the log's base."""
 
@@ -198,31 +202,31 @@ class FileLog:
 
     # ------------------------------------------------------------ frames
 
-    def submit(self, batch: Batch, durable_op: int, on_done: Done) -> bool:
+    def submit(self, batch: Batch, durable_op: int, on_done: Done) -> None:
         """Start writing the next batch. `durable_op` is what was durable before (S-1).
 
-        False: the next segment is being made elsewhere; submit again once it is adopted.
-        Raises `StorageFull` if the next segment cannot be made; the batch is not lost then.
+        Raises `StorageFull` if the next segment cannot be made, `SegmentNotReady` if that has
+        begun elsewhere; nothing has happened then, and the batch may be submitted again.
         """
         writer = self._writer
         assert batch.op == writer.head_op + 1
         assert batch.prev == writer.head_hash
-        return self._write(FrameKind.BATCH, batch.op, batch.hash, batch.data, durable_op, on_done)
+        self._write(FrameKind.BATCH, batch.op, batch.hash, batch.data, durable_op, on_done)
 
-    def submit_seal(self, durable_op: int, on_done: Done) -> bool:
-        """Start writing a seal, which witnesses `durable_op` (S-7). False as for `submit`."""
-        return self._write(FrameKind.SEAL, self._writer.head_op, NO_HASH, b"", durable_op, on_done)
+    def submit_seal(self, durable_op: int, on_done: Done) -> None:
+        """Start writing a seal, which witnesses `durable_op` (S-7)."""
+        self._write(FrameKind.SEAL, self._writer.head_op, NO_HASH, b"", durable_op, on_done)
 
     def _write(
         self, kind: int, op: int, body_hash: bytes, body: bytes, durable_op: int, on_done: Done
-    ) -> bool:
+    ) -> None:
         if self.failed is not None:
             self._check_running()
         writer = self._writer
         assert not writer.in_flight_count, "one write in flight"
         size_bytes = frame_bytes(len(body))
-        if not writer.has_room(size_bytes) and not self._roll(size_bytes):
-            return False
+        if not writer.has_room(size_bytes):
+            self._roll(size_bytes)
         offset = writer.offset
         buffer = self._device.buffer(size_bytes)
         digest = encode_frame_into(
@@ -252,18 +256,16 @@ class FileLog:
             on_done(error)
 
         self._submitter.submit(writer.file, offset, buffer, done)
-        return True
 
-    def _roll(self, size_bytes: int) -> bool:
+    def _roll(self, size_bytes: int) -> None:
         """Enter the next segment; it is made here and now only if nobody made it ahead."""
         writer = self._writer
         if not writer.is_prepared:
             self.prepare_ahead(is_needed=True)
         if not writer.is_prepared:
-            return False
+            raise SegmentNotReady("the next log segment is still being made")
         writer.roll()
         assert writer.has_room(size_bytes), "a frame must fit an empty segment"
-        return True
 
     # ------------------------------------------------------------ segments
 

@@ -30,7 +30,7 @@ from fusee.base.errors import (
 from fusee.engine.commitlog import CommitLog, Pressure
 from fusee.engine.program import Arrival
 from fusee.engine.steps import step_done, step_failed, step_lost
-from fusee.io.eager import start_task
+from fusee.io.shell import Shell, enter, leave
 from fusee.record.failure import decode_failure, encode_failure
 from fusee.record.kinds import AttemptFailed, Outcome
 from fusee.sdk.current import CURRENT, StepContext
@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 
 monotonic_ns = time.monotonic_ns
 _set_current = CURRENT.set
+
+
+class MayNotAct(BaseException):
+    """This node lost the proof of its quorum between choosing a step and calling it."""
 
 
 class Attempt(StepContext):
@@ -91,6 +95,7 @@ class StepRunner:
         self._attempts: set[Attempt] = set()
         self._async_running = 0
         self._idle: asyncio.Future[None] | None = None
+        self._shell = Shell(loop)
         self.closing = False
 
     def bind(self, core: Core) -> None:
@@ -109,11 +114,17 @@ class StepRunner:
         """Start one attempt as soon as there is room."""
         token = Attempt(run, cast("StepOp[Any]", op), attempt, first_started_us)
         run.in_flight[op.position] = token
-        if self._waiting:
+        if (
+            self._waiting
+            or self._async_running >= self._async_max
+            or self._log.pressure is Pressure.STOP_STEPS
+        ):
             self._waiting.append(token)
             self.start_waiting()
+        elif token.op.spec.is_async:
+            self._begin_async(token)
         else:
-            self._start(token)
+            self._begin_thread(token)
 
     def cancel(self, token: object) -> None:
         """Ask the function of an attempt to stop; its outcome still comes."""
@@ -128,13 +139,15 @@ class StepRunner:
 
     def start_waiting(self) -> None:
         """Start what waits for room or for the right to act."""
-        while self._waiting and self._may_start(self._waiting[0].op.spec.is_async):
-            self._start(self._waiting.popleft())
+        waiting = self._waiting
+        while waiting and self._may_act() and self._has_room(waiting[0].op.spec.is_async):
+            self._begin(waiting.popleft())
 
     def stop(self) -> None:
-        """Cut off every function: async ones are cancelled, sync ones flagged. Nothing is recorded."""
+        """Cut off every function: async ones are cancelled, sync ones flagged, none recorded."""
         self.closing = True
         self._waiting.clear()
+        self._shell.discard()
         for attempt in list(self._attempts):
             attempt.cancelled = True
             if attempt.task is not None:
@@ -159,58 +172,103 @@ class StepRunner:
 
     # ------------------------------------------------------------ starting
 
-    def _may_start(self, is_async: bool) -> bool:
-        """Whether there is room, and proof that this node may act. Asked right before a call."""
-        log = self._log
-        if log.pressure is Pressure.STOP_STEPS or monotonic_ns() >= log.may_act_until_ns:
+    def _has_room(self, is_async: bool) -> bool:
+        if self._log.pressure is Pressure.STOP_STEPS:
             return False
         return not is_async or self._async_running < self._async_max
 
-    def _start(self, attempt: Attempt) -> None:
+    def _may_act(self) -> bool:
+        return monotonic_ns() < self._log.may_act_until_ns
+
+    def _begin(self, attempt: Attempt) -> None:
+        if attempt.op.spec.is_async:
+            self._begin_async(attempt)
+        else:
+            self._begin_thread(attempt)
+
+    def _begin_async(self, attempt: Attempt) -> None:
+        """Run an async function up to its first wait; often that is its end."""
         op = attempt.op
-        spec = op.spec
-        if not self._may_start(spec.is_async):
-            self._waiting.append(attempt)
-            return
+        if not attempt.first_us:
+            attempt.first_us = self._log.recent_us
+        loop, shell, variables = self._loop, self._shell, op.variables
+        variables.run(_set_current, attempt)
+        if op.timeout_s is not None:
+            self._begin_timeout(attempt)
+        enter(loop, shell.task)
+        try:
+            # Asked in this frame: nothing may come between the proof and the call.
+            if monotonic_ns() >= self._log.may_act_until_ns:
+                raise MayNotAct
+            coroutine = op.spec.fn(*op.args, **op.kwargs)
+            awaited = variables.run(coroutine.send, None)
+        except StopIteration as done:
+            leave(loop, shell.task)
+            if shell.task.cancelling():
+                self._shell = Shell(loop)
+            if attempt.timer is not None:
+                attempt.timer.cancel()
+            self._returned(attempt, done.value)
+        except BaseException as error:
+            leave(loop, shell.task)
+            if shell.task.cancelling():
+                self._shell = Shell(loop)
+            if attempt.timer is not None:
+                attempt.timer.cancel()
+            self._raised(attempt, error)
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+        else:
+            leave(loop, shell.task)
+            self._waits(attempt, coroutine, awaited)
+
+    def _waits(self, attempt: Attempt, coroutine: Any, awaited: Any) -> None:
+        """The function waits for something: from here on it is a task."""
+        shell, self._shell = self._shell, Shell(self._loop)
+        self._async_running += 1
+        self._attempts.add(attempt)
+        attempt.task = shell.task
+        shell.carry(
+            coroutine, awaited, attempt.op.variables, functools.partial(self._async_done, attempt)
+        )
+
+    def _async_done(self, attempt: Attempt, value: Any, error: BaseException | None) -> None:
+        self._end_async(attempt)
+        if error is None:
+            self._returned(attempt, value)
+        else:
+            self._raised(attempt, error)
+
+    def _begin_thread(self, attempt: Attempt) -> None:
+        op = attempt.op
         if not attempt.first_us:
             attempt.first_us = self._log.recent_us
         self._attempts.add(attempt)
-        if spec.is_async:
-            self._async_running += 1
-            if op.timeout_s is not None:
-                self._begin_timeout(attempt)
-            task = start_task(self._loop, self._drive(attempt), op.variables)
-            if not task.done():
-                attempt.task = task
-            return
         variables = op.variables.copy()
-        variables.run(CURRENT.set, attempt)
+        variables.run(_set_current, attempt)
         self._threads.submit(
-            functools.partial(spec.fn, *op.args, **op.kwargs),
+            functools.partial(self._call, attempt),
             variables,
             functools.partial(self._thread_done, attempt),
             functools.partial(self._begin_timeout, attempt) if op.timeout_s else None,
         )
+
+    def _call(self, attempt: Attempt) -> Any:
+        """Call a sync function; in its thread."""
+        op = attempt.op
+        if monotonic_ns() >= self._log.may_act_until_ns:
+            raise MayNotAct
+        return op.spec.fn(*op.args, **op.kwargs)
+
+    def _wait_to_act(self, attempt: Attempt) -> None:
+        """The right to act ended before the call: the attempt goes to the head of the queue."""
+        self._waiting.appendleft(attempt)
 
     def _begin_timeout(self, attempt: Attempt) -> None:
         timeout_s = attempt.op.timeout_s
         assert timeout_s is not None
         attempt.deadline = time.monotonic() + timeout_s
         attempt.timer = self._loop.call_later(timeout_s, self._timed_out, attempt)
-
-    async def _drive(self, attempt: Attempt) -> None:
-        _set_current(attempt)
-        op = attempt.op
-        try:
-            value = await op.spec.fn(*op.args, **op.kwargs)
-        except BaseException as error:
-            self._end_async(attempt)
-            self._raised(attempt, error)
-            if isinstance(error, KeyboardInterrupt | SystemExit):
-                raise
-        else:
-            self._end_async(attempt)
-            self._returned(attempt, value)
 
     def _end_async(self, attempt: Attempt) -> None:
         self._async_running -= 1
@@ -221,7 +279,9 @@ class StepRunner:
     def _thread_done(self, attempt: Attempt, value: Any, error: BaseException | None) -> None:
         if error is None and inspect.isawaitable(value):
             self._async_running += 1
-            attempt.task = start_task(self._loop, self._await(attempt, value), attempt.op.variables)
+            attempt.task = asyncio.Task(
+                self._await(attempt, value), loop=self._loop, context=attempt.op.variables
+            )
             return
         self._left(attempt)
         if error is None:
@@ -235,13 +295,11 @@ class StepRunner:
         try:
             value = await awaitable
         except BaseException as error:
-            self._end_async(attempt)
-            self._raised(attempt, error)
+            self._async_done(attempt, None, error)
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
         else:
-            self._end_async(attempt)
-            self._returned(attempt, value)
+            self._async_done(attempt, value, None)
 
     # ------------------------------------------------------------ ending
 
@@ -262,6 +320,8 @@ class StepRunner:
     def _raised(self, attempt: Attempt, error: BaseException) -> None:
         if isinstance(error, asyncio.CancelledError):
             self._cancelled(attempt)
+        elif isinstance(error, MayNotAct):
+            self._wait_to_act(attempt)
         elif isinstance(error, Exception):
             self._fail(attempt, error)
         else:
@@ -310,7 +370,12 @@ class StepRunner:
         if verdict.delay_s is not None:
             due_us = now_us + int(verdict.delay_s * 1e6)
             record = AttemptFailed(
-                op.position, attempt.attempt, now_us, encode_failure(error), due_us, attempt.first_us
+                op.position,
+                attempt.attempt,
+                now_us,
+                encode_failure(error),
+                due_us,
+                attempt.first_us,
             )
             step_failed(self._core, attempt.run, attempt, record)
         elif verdict.exhausted:

@@ -189,8 +189,10 @@ class WorkflowLoop(IllegalCalls):
         """Start a task, which the run keeps alive until it is done, whatever the caller does."""
         if eager_start:
             refuse("an eager task", "the order of operations would depend on the Python version")
-        if self.evicting or self._closed:
+        if self.evicting:
             coro.close()
+            if self._closed:
+                raise RuntimeError("a task for a run that has ended")
             raise Evicted
         task = WorkflowTask(coro, self, None if name is None else str(name), context)
         tasks = self.tasks
@@ -253,6 +255,8 @@ class WorkflowLoop(IllegalCalls):
         """
         if self._closed:
             return []
+        if self.is_running():
+            raise RuntimeError("a run is evicted between its turns")
         self.evicting = True
         refused = unwind(self)
         if refused:

@@ -9,18 +9,17 @@ everything appended since the last one; one write is in flight at a time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from fusee.base.ids import OpNumber, Reign, ShardId, Ticket
 from fusee.base.limits import (
-    GROUP_BYTES_MAX,
     STOP_STEPS_BYTES,
     WINDOW_BATCHES_MAX,
     WINDOW_BYTES_MAX,
 )
 from fusee.engine.commitlog import FOREVER_NS, Pressure, Stopped
+from fusee.io.file_log import SegmentNotReady
 from fusee.vr.normal import on_groups, on_written
-from fusee.vr.ready import Ready
 from fusee.vr.tickets import Tickets
 
 if TYPE_CHECKING:
@@ -47,9 +46,11 @@ class LocalNode:
         self.recent_us = state.head_ts_us
         self.batches_written = 0
         self.tickets = Tickets()
+        self.append = self.tickets.append
+        """Append one group; see `CommitLog.append`."""
         self._clock = clock
-        self._ready = Ready()
         self._refused: Batch | None = None
+        self._durable_op = self._writing_op = state.durable_op
         self._on_commit: Callable[[Ticket], None] = _nobody_listens
         self._on_stop: Callable[[Stopped], None] = _nobody_listens
         self._on_room: Callable[[], None] = _nothing
@@ -83,22 +84,11 @@ class LocalNode:
         """Everything at or below this ticket survives."""
         return self.tickets.committed
 
-    def append(self, shard: ShardId, group: bytes) -> Ticket:
-        """Append one group."""
-        tickets = self.tickets
-        ticket = tickets.append(shard, group)
-        if tickets.bytes_uncommitted > WINDOW_BYTES_MAX:
-            self._judge_pressure(len(group))
-        return ticket
-
     def append_together(self, groups: Sequence[tuple[ShardId, bytes]]) -> Ticket:
         """Append groups of several shards under one ticket."""
-        ticket = self.tickets.append_together(groups)
-        self._judge_pressure(sum(len(group) for _, group in groups))
-        return ticket
+        return self.tickets.append_together(groups)
 
-    def _judge_pressure(self, group_bytes: int) -> None:
-        assert group_bytes <= GROUP_BYTES_MAX, f"a group of {group_bytes} bytes passed its checks"
+    def _judge_pressure(self) -> None:
         uncommitted = self.tickets.bytes_uncommitted
         if uncommitted <= WINDOW_BYTES_MAX:
             self.pressure = Pressure.NONE
@@ -125,12 +115,7 @@ class LocalNode:
     @property
     def can_flush(self) -> bool:
         """Whether `flush` would write now."""
-        return (
-            bool(self.tickets.waiting)
-            and not self.busy
-            and self._refused is None
-            and self.stopped is None
-        )
+        return bool(self.tickets.waiting) and not self.busy and self._refused is None
 
     @property
     def uncommitted(self) -> bool:
@@ -139,22 +124,23 @@ class LocalNode:
 
     def flush(self) -> bool:
         """Write what waits as one batch, if nothing is in flight; return whether it did."""
-        if self.busy or self.stopped is not None:
+        if self.busy:
             return False
         batch = self._refused
         if batch is None:
             tickets = self.tickets
             if not tickets.waiting or len(tickets.in_batches) >= WINDOW_BATCHES_MAX:
                 return False
-            state = self.state
-            ready = self._ready
-            sections = tickets.take(cast("OpNumber", state.head_op + 1))
-            on_groups(state, sections, self.now_us(), ready)
-            batch, ready.write = ready.write, None
-            assert batch is not None
+            if tickets.bytes_waiting > WINDOW_BYTES_MAX:
+                self._judge_pressure()
+            op = OpNumber(self.state.head_op + 1)
+            batch = on_groups(self.state, op, tickets.take(op), self.recent_us)
             self.batches_written += 1
         self.busy = True
-        if not self.storage.submit(batch, self.state.durable_op, self._written):
+        self._writing_op = batch.op
+        try:
+            self.storage.submit(batch, self._durable_op, self._written)
+        except SegmentNotReady:
             self.busy = False
             self._refused = batch
             return False
@@ -162,19 +148,17 @@ class LocalNode:
         return True
 
     def _written(self, error: BaseException | None) -> None:
-        self.busy = False
         if error is not None:
             self.stop(error)
             return
-        ready, state, tickets = self._ready, self.state, self.tickets
-        on_written(state, state.durable_op + 1, ready)
-        if ready.committed_op is not None:
-            ticket = tickets.commit(ready.committed_op)
-            ready.committed_op = None
+        self.busy = False
+        op = self._durable_op = self._writing_op
+        if on_written(self.state, op):
+            ticket = self.tickets.commit(self.state.commit_op)
             if self.pressure is not Pressure.NONE:
-                self._judge_pressure(0)
+                self._judge_pressure()
             self._on_commit(ticket)
-        if tickets.waiting:
+        if self.tickets.waiting:
             self._on_room()
 
     def room_again(self) -> None:
@@ -184,27 +168,31 @@ class LocalNode:
 
     def seal_if_idle(self) -> bool:
         """Write a seal when the last batch has no witness yet (S-7); return whether it did."""
-        durable_op = self.state.durable_op
-        if self.busy or self.stopped is not None or self._witnessed_op >= durable_op:
+        durable_op = self._durable_op
+        if self.busy or self._witnessed_op >= durable_op:
             return False
         self.busy = True
-        if not self.storage.submit_seal(durable_op, self._sealed):
+        try:
+            self.storage.submit_seal(durable_op, self._sealed)
+        except SegmentNotReady:
             self.busy = False
             return False
         self._witnessed_op = durable_op
         return True
 
     def _sealed(self, error: BaseException | None) -> None:
-        self.busy = False
         if error is not None:
             self.stop(error)
-        elif self.tickets.waiting:
+            return
+        self.busy = False
+        if self.tickets.waiting:
             self._on_room()
 
     def stop(self, reason: BaseException | None) -> None:
         """Nothing will ever commit here again."""
         if self.stopped is None:
             self.stopped = Stopped(reason)
+            self.busy = True  # For ever: nothing is written after a failure.
             self._on_stop(self.stopped)
 
 

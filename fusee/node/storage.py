@@ -20,15 +20,15 @@ class Storage(Protocol):
 
     def submit(
         self, batch: Batch, durable_op: int, on_done: Callable[[BaseException | None], None]
-    ) -> bool:
+    ) -> None:
         """Write a batch. `durable_op` is what was durable when this write was submitted.
 
-        False: no room yet, nothing was done; submit the same batch again when told to.
+        Raises `SegmentNotReady`: nothing was done, submit the same batch again when told to.
         """
         ...
 
-    def submit_seal(self, durable_op: int, on_done: Callable[[BaseException | None], None]) -> bool:
-        """Write a witness that everything up to `durable_op` was acknowledged. False as above."""
+    def submit_seal(self, durable_op: int, on_done: Callable[[BaseException | None], None]) -> None:
+        """Write a witness that everything up to `durable_op` was acknowledged. Raises alike."""
         ...
 
     def read(self, from_op: int, bytes_max: int) -> list[Batch]:

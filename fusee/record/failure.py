@@ -20,7 +20,7 @@ from fusee.base.limits import (
     MIB,
     TRACEBACK_BYTES_MAX,
 )
-from fusee.record.plan import class_name, class_of
+from fusee.record.plan import class_of
 from fusee.record.rebuild import decode_failure, is_error
 from fusee.record.recorded import (
     FAILURE_TAG,
@@ -30,6 +30,7 @@ from fusee.record.recorded import (
     cut,
     is_builtin,
     members_of,
+    name_of_class,
     repr_of,
     text_of,
 )
@@ -48,7 +49,7 @@ _EXCEPTIONS_MAX = 100
 _ITEMS_MAX = 100
 _FRAMES_MAX = 100
 _CANCELLED = "asyncio.exceptions:CancelledError"
-_STEP_FAILED = class_name(StepFailed)
+_STEP_FAILED = name_of_class(StepFailed)
 
 
 class _Summary(msgspec.Struct):
@@ -66,7 +67,7 @@ def encode_failure(exc: BaseException) -> bytes:
         return write(_Recorder().record(_as_error(exc), 0))
     except BaseException as bad:
         text = f"{text_of(exc)} (not recorded in full: {type(bad).__name__})"
-        return write(Recorded(type=_name(type(exc)), text=cut(text, ERROR_TEXT_BYTES_MAX)))
+        return write(Recorded(type=name_of_class(type(exc)), text=cut(text, ERROR_TEXT_BYTES_MAX)))
 
 
 def describe_failure(data: bytes | memoryview) -> tuple[str, str]:
@@ -83,7 +84,7 @@ def describe_failure(data: bytes | memoryview) -> tuple[str, str]:
 
 def _as_error(exc: BaseException) -> BaseException:
     """Return what to record for an exception that would act on the code it is raised in."""
-    if any(class_name(cls) == _CANCELLED for cls in type(exc).__mro__):
+    if any(name_of_class(cls) == _CANCELLED for cls in type(exc).__mro__):
         error: Exception = StepCancelled(
             "the step raised CancelledError though nobody had cancelled it"
             + (f": {text_of(exc)}" if exc.args else ""),
@@ -96,13 +97,6 @@ def _as_error(exc: BaseException) -> BaseException:
     else:
         return exc
     return error.with_traceback(exc.__traceback__)
-
-
-def _name(cls: type) -> str:
-    try:
-        return cut(class_name(cls), _SHORT * 4)
-    except BaseException:
-        return "builtins:Exception"
 
 
 class _Recorder:
@@ -123,10 +117,10 @@ class _Recorder:
         notes, old_traceback, old_text = _notes_of(exc)
         deeper = depth + 1 < ERROR_CHAIN_MAX and number < _EXCEPTIONS_MAX
         node = Recorded(
-            type=_name(cls),
+            type=name_of_class(cls),
             text=self._cut(old_text or text_of(exc)),
             number=number,
-            bases=[_name(c) for c in cls.__mro__[1:_ITEMS_MAX] if c not in _OBVIOUS],
+            bases=[name_of_class(c) for c in cls.__mro__[1:_ITEMS_MAX] if c not in _OBVIOUS],
             notes=[self._cut(note) for note in notes],
             traceback=_traceback_of(exc, old_traceback),
         )

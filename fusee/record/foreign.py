@@ -16,7 +16,6 @@ import msgspec
 from fusee.record.containers import OBJECT
 from fusee.record.plan import Misfit, Plan, Unfit, class_of, describe
 from fusee.record.scalars import NAIVE, NOT_FINITE, write
-from fusee.record.tags import ALL_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,9 +26,8 @@ class ModelPlan(Plan):
 
     __slots__ = ("by_alias", "cls")
 
-    def __init__(self, label: str, cls: Any) -> None:
-        root = "root" in cls.model_fields
-        super().__init__(label, ALL_KINDS if root else OBJECT)
+    def __init__(self, label: str, cls: Any, root_kinds: frozenset[str] | None) -> None:
+        super().__init__(label, root_kinds or OBJECT)
         config: Mapping[str, Any] = cls.model_config
         self.cls = cls
         self.by_alias = not (config.get("populate_by_name") or config.get("validate_by_name"))

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
     from fusee.record.hints import Field
 
+_SEEN_MAX = 64
 _UNSET: Any = msgspec.NODEFAULT
 
 
 class ObjectPlan(Plan):
     """A class with fields. `complete` is called once the plans of the fields are known."""
 
-    __slots__ = ("cls", "fields", "get", "names", "plains", "plans")
+    __slots__ = ("cls", "fields", "get", "names", "plains", "plans", "seen")
 
     def __init__(self, label: str, cls: Any) -> None:
         super().__init__(label, OBJECT)
@@ -36,6 +37,8 @@ class ObjectPlan(Plan):
         self.plans: tuple[Plan, ...] = ()
         self.names: tuple[str, ...] = ()
         self.plains: tuple[frozenset[type], ...] = ()
+        self.seen: set[tuple[type, ...]] = set()
+        """Types of field values that were found plain together; saves a test per field."""
         self.get: Callable[[Any], tuple[Any, ...]] = lambda value: ()
 
     def complete(self, fields: tuple[Field, ...], plans: tuple[Plan, ...]) -> None:
@@ -69,9 +72,15 @@ class ObjectPlan(Plan):
             values = self.get(value)
         except AttributeError as exc:
             raise Unfit(f"a {self.label} lacks a field: {exc}") from None
-        for item, plain in zip(values, self.plains):  # noqa: B905 - the check costs a third
-            if type(item) not in plain:
+        types = tuple(map(type, values))
+        return value if types in self.seen else self._lower_new(value, values, types)
+
+    def _lower_new(self, value: Any, values: tuple[Any, ...], types: tuple[type, ...]) -> Any:
+        for cls, plain in zip(types, self.plains, strict=True):
+            if cls not in plain:
                 return self._lower_each(value, values)
+        if len(self.seen) < _SEEN_MAX:
+            self.seen.add(types)
         return value
 
     def _lower_each(self, value: Any, values: tuple[Any, ...]) -> Any:

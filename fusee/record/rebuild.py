@@ -27,6 +27,7 @@ from fusee.record.recorded import (
     cut,
     is_builtin,
     members_of,
+    name_of_class,
     text_of,
 )
 from fusee.record.tags import ANY, KEY
@@ -40,7 +41,10 @@ def decode_failure(data: bytes | memoryview) -> Exception:
         recorded = _read(data)
     except Exception as exc:
         raise DecodeError(f"not a recorded failure: {exc}") from exc
-    return _Rebuilder().rebuild(recorded)
+    try:
+        return _Rebuilder().rebuild(recorded)
+    except Exception:  # a class that fights back is as good as gone
+        return _lost(recorded)
 
 
 class _Rebuilder:
@@ -72,9 +76,7 @@ class _Rebuilder:
             exc = _bare(cls, args)
             if exc is not None:
                 return exc
-        lost = StepFailed(node.text, type=node.type)
-        lost.__dict__[BASES_ATTRIBUTE] = tuple(node.bases)
-        return lost
+        return _lost(node)
 
     def _group(
         self, cls: type[Exception] | None, node: Recorded, args: tuple[Any, ...]
@@ -122,12 +124,18 @@ class _Rebuilder:
 
     def _tell(self, exc: Exception, node: Recorded) -> None:
         for note in node.notes:
-            BaseException.add_note(exc, note)
+            exc.add_note(note)
         said = text_of(exc)
         if said != node.text and cut(said, ERROR_TEXT_BYTES_MAX) != node.text:
-            BaseException.add_note(exc, TEXT_MARK + node.text)
+            exc.add_note(TEXT_MARK + node.text)
         if node.traceback:
-            BaseException.add_note(exc, TRACEBACK_MARK + node.traceback)
+            exc.add_note(TRACEBACK_MARK + node.traceback)
+
+
+def _lost(node: Recorded) -> StepFailed:
+    lost = StepFailed(node.text, type=node.type)
+    lost.__dict__[BASES_ATTRIBUTE] = tuple(node.bases)
+    return lost
 
 
 def _bare(cls: type[Exception], args: tuple[Any, ...]) -> Exception | None:
@@ -170,7 +178,7 @@ def is_error(exc: BaseException, name: str) -> bool:
     class or one of its bases has the name. A package's public name serves for a class it
     defines in a private module: "stripe.CardError" for "stripe._error:CardError".
     """
-    names = [class_name(cls) for cls in type(exc).__mro__]
+    names = [name_of_class(cls) for cls in type(exc).__mro__]
     if isinstance(exc, StepFailed):
         names += [exc.type, *exc.__dict__.get(BASES_ATTRIBUTE, ())]
     wanted = _spellings(name)

@@ -145,6 +145,8 @@ def _build(annotation: Any, building: dict[Any, Plan]) -> Plan:
         return _build_container(annotation, origin, args, building) or _build_class(
             annotation, origin, building
         )
+    if isinstance(annotation, (str, typing.ForwardRef)):
+        raise Unfit(f"the name {hints.label(annotation)!r} stands for no type here; pass the type")
     raise Unfit(f"{hints.label(annotation)} is not a type that can be stored")
 
 
@@ -189,7 +191,8 @@ def _build_class(annotation: Any, origin: type[Any], building: dict[Any, Plan]) 
     if issubclass(origin, Enum):
         return _build_enum(label, origin)
     if hints.is_pydantic(origin):
-        return ModelPlan(label, origin)
+        root = origin.model_fields.get("root")
+        return ModelPlan(label, origin, None if root is None else _kinds(root.annotation, building))
     plan: ObjectPlan | TuplePlan
     if hints.is_named_tuple(origin):
         plan = TuplePlan(label, origin)
@@ -207,6 +210,13 @@ def _build_class(annotation: Any, origin: type[Any], building: dict[Any, Plan]) 
     finally:
         del building[annotation]
     return plan
+
+
+def _kinds(annotation: Any, building: dict[Any, Plan]) -> frozenset[str]:
+    try:
+        return _build(annotation, building).kinds
+    except Unfit:  # a type of pydantic's own
+        return ANY.kinds
 
 
 def _complete(plan: ObjectPlan | TuplePlan, annotation: Any, building: dict[Any, Plan]) -> None:
@@ -244,8 +254,6 @@ def _unsupported(label: str, origin: type) -> Unfit:
 
 def _build_union(annotation: Any, args: tuple[Any, ...], building: dict[Any, Plan]) -> Plan:
     label = hints.label(annotation)
-    if annotation in building:
-        raise Unfit(f"{label} refers to itself through a type alias; use a class, or Any")
     members: list[Plan] = []
     for arg in args:
         plan = _build(arg, building)

@@ -40,7 +40,7 @@ def current_step() -> StepContext:
 
     Raises `IllegalInWorkflow` in workflow code and `RuntimeError` elsewhere.
     """
-    if isinstance(asyncio._get_running_loop(), WorkflowLoop):  # noqa: SLF001
+    if isinstance(asyncio._get_running_loop(), WorkflowLoop):
         raise IllegalInWorkflow(
             "current_step() in workflow code: it belongs into the step's function; workflow "
             "code knows itself by ctx.info"

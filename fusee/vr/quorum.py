@@ -27,8 +27,6 @@ def quorum_op(durable_ops: Collection[OpNumber], quorum: int) -> OpNumber:
 
     The primary's own disk is one entry like any other: its slowness must not slow the group.
     """
-    if quorum == 1:
-        return max(durable_ops)
     if len(durable_ops) < quorum:
         return OpNumber(0)
     return sorted(durable_ops, reverse=True)[quorum - 1]

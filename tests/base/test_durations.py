@@ -63,7 +63,7 @@ def test_any_text_is_a_duration_or_a_value_error(text):
     try:
         assert to_us(text) >= 0
     except ValueError as error:
-        assert "duration" in str(error)
+        assert "duration" in str(error)  # noqa: PT017
 
 
 @settings(deadline=None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import weakref
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -367,6 +368,42 @@ def test_code_that_spins_once_it_is_evicted_is_named() -> None:
             await swallows(REFUSALS["spin"])
 
     assert evict(main()) == ["Task-1"]
+
+
+def test_the_memory_of_a_run_is_free_at_once() -> None:
+    class Big: ...
+
+    async def child(big: Big) -> None:
+        try:
+            await ctx_call()
+        finally:
+            await ctx_call()
+
+    async def main() -> None:
+        big = Big()
+        alive.append(weakref.ref(big))
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(child(big)) for _ in range(3)]
+            await asyncio.gather(*tasks)
+
+    alive: list[weakref.ref[Big]] = []
+    gc.collect()
+    gc.disable()
+    try:
+        run = Run(main())
+        assert run.loop.evict() == []
+        assert alive[0]() is None
+    finally:
+        gc.enable()
+
+
+def test_a_run_is_not_evicted_from_inside() -> None:
+    async def main() -> None:
+        with pytest.raises(RuntimeError):
+            this_loop().evict()
+        await ctx_call()
+
+    assert evict(main()) == []
 
 
 def test_a_loop_is_evicted_once() -> None:

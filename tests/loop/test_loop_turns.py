@@ -188,6 +188,8 @@ def test_a_closed_loop_is_deaf() -> None:
     assert run.loop.is_closed()
     future.set_result(None)
     run.loop.run_until_idle()
+    with pytest.raises(RuntimeError):
+        run.loop.create_task(asyncio.sleep(0))
     run.loop.close()
     assert run.task.done()
 

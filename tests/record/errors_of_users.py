@@ -62,6 +62,33 @@ class Killer(Exception):
         raise SystemExit(4)
 
 
+class Guarded(Exception):
+    def __getattribute__(self, name):
+        if name in ("args", "__cause__", "__notes__"):
+            raise KeyError(name)
+        return super().__getattribute__(name)
+
+
+class Meta(type):
+    @property
+    def __module__(cls):
+        raise ZeroDivisionError
+
+    def __instancecheck__(cls, value):
+        raise ZeroDivisionError
+
+
+class Nameless(Exception, metaclass=Meta):
+    pass
+
+
+class Frozen(Exception):
+    __notes__ = 3
+
+    def __setattr__(self, name, value):
+        raise AttributeError(name)
+
+
 class ManyErrors(ExceptionGroup):
     def __new__(cls, message, errors, extra=0):
         self = super().__new__(cls, message, errors)

@@ -142,7 +142,9 @@ def test_hostile_exceptions_do_not_stop_the_recording():
     kind, text = describe_failure(encode_failure(users.Hostile("x")))
     assert kind == "errors_of_users:Hostile"
     assert "RuntimeError" in text
-    assert isinstance(again(users.Killer("x")), Exception)
+    for cls in (users.Killer, users.Guarded, users.Nameless, users.Frozen):
+        assert isinstance(again(cls("x")), Exception)
+        assert not is_error(cls("x"), "os.error")
     assert again(ValueError(users.Hostile("x"), {1: object()})).args[1].startswith("{1: <object")
     assert isinstance(again(ValueError("\ud800")), ValueError)
     assert describe_failure(encode_failure(ValueError("\ud800"))) == (
