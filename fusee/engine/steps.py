@@ -32,7 +32,7 @@ def arm(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
         if run.in_flight or run.inbox or run.attempts or op.read_only:
             _arm_step(core, run, op, ticket)
         else:
-            core.gate.when(ticket, core.start, (run, op))
+            _start_behind_gate(core, run, op, ticket)
         return
     if op.due_us:
         core.arm_timer(run, op.position, op.due_us)
@@ -53,6 +53,19 @@ def _arm_step(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
     if failed is not None:
         core.arm_timer(run, op.position, failed.due_us)
     elif op.read_only:
+        core.starting.append((run, op))
+    else:
+        _start_behind_gate(core, run, op, ticket)
+
+
+def _start_behind_gate(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
+    """Start a step with effects once its own record is committed.
+
+    After a restart it is committed already, and the gate would call the function here, within
+    the turn: the run's loop is the running one, and would take the function's own awaits for
+    operations of the workflow.
+    """
+    if ticket <= core.gate.committed:
         core.starting.append((run, op))
     else:
         core.gate.when(ticket, core.start, (run, op))
