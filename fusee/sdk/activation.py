@@ -202,6 +202,7 @@ class Activation:
             except BaseException as error:
                 failure.append(error)
 
+        self._leave_turn()
         self.loop.call_soon(call)
         self.loop.run_until_idle()
         if failure:
@@ -211,14 +212,17 @@ class Activation:
     def evict(self) -> list[str]:
         """Unwind the code without running any of its effects; return names that refused."""
         self._queries.clear()
-        if self.loop.is_running():
-            # The run's own turn has just ended and left its loop current for the next one.
-            _set_running_loop(None)
+        self._leave_turn()
         refused = self.loop.evict()
         self.pending.clear()
         self.called.clear()
         self.cancelled.clear()
         return refused
+
+    def _leave_turn(self) -> None:
+        """The run's own turn may just have ended and left its loop current for the next one."""
+        if self.loop.is_running():
+            _set_running_loop(None)
 
     # ------------------------------------------------------------ LoopHost: asyncio's timers
 
