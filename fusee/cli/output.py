@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import unicodedata
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -71,7 +72,7 @@ def cells_of(text: str) -> int:
 
 def timestamp(at: datetime | None) -> str:
     """Return a time for people; always UTC, so that two machines say the same."""
-    return "" if at is None else at.strftime("%Y-%m-%d %H:%M:%SZ")
+    return "" if at is None else at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def duration(took_us: int | None) -> str:

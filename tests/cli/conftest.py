@@ -52,6 +52,23 @@ def start_fusee():
 
 
 @pytest.fixture
+def start_python():
+    """Start a script with our code on its path and both pipes open."""
+
+    def start(script, *arguments):
+        return subprocess.Popen(
+            [sys.executable, "-c", script, *map(str, arguments)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    return start
+
+
+@pytest.fixture
 def shop_dir(tmp_path):
     """A directory that nobody has open: a run that waits, one that failed, one that is done."""
     directory = tmp_path / "data"

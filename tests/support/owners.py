@@ -44,7 +44,7 @@ class LiveEngine:
 
     def __init__(self, directory, workflows=None):
         self.thread = Loop()
-        self.engine = Engine.open(directory, workflows=workflows or shop.workflows, drain=1)
+        self.engine = Engine.open(directory, workflows=workflows or shop.workflows, drain=0.05)
         try:
             self.thread.call(self.engine.__aenter__)
         except BaseException:

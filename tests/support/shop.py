@@ -74,7 +74,19 @@ async def slow(ctx: Context, path: str, seconds: float) -> str:
     return await ctx.step(touch, path, seconds)
 
 
+async def touch_later(path: str, seconds: float) -> str:
+    await asyncio.Event().wait()
+    return path
+
+
+@workflow(name="slow")
+async def slow_elsewhere(ctx: Context, path: str, seconds: float) -> str:
+    """`slow`, in a process that ends before the step does."""
+    return await ctx.options(name="touch").step(touch_later, path, seconds)
+
+
 workflows = [checkout, failing, slow]
 changed = [changed_checkout]
+twice = [checkout, changed_checkout]
 nothing: list[object] = []
 number = 7
