@@ -80,6 +80,7 @@ def serve(life: Life, directory: Path) -> AdminServer | None:
     try:
         server.open()
     except (OSError, NotImplementedError) as error:
+        server.shut()
         LOGGER.warning(
             "%s: the fusee command cannot reach this engine (%s); its workflows run all the same."
             " Use a directory with a shorter path on a file system that has sockets, move away"

@@ -340,6 +340,25 @@ def test_an_engine_closes_with_connections_open_and_leaves_no_task(tmp_path):
     assert asyncio.run(life()) == []
 
 
+def test_it_serves_on_uvloop_too(tmp_path):
+    uvloop = pytest.importorskip("uvloop")
+
+    async def life():
+        async with Engine.open(tmp_path, workflows=shop.workflows) as engine:
+            await engine.start(shop.checkout, "order-1", "tea")
+            silent = connect(tmp_path)
+            answers = await asyncio.gather(
+                *(asyncio.to_thread(ask, tmp_path, AskRun("order-1")) for _ in range(20))
+            )
+        silent.close()
+        return answers
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        answers = runner.run(life())
+
+    assert all(isinstance(answer, Shown) for answer in answers)
+
+
 def test_a_closing_engine_says_so(tmp_path):
     def refuse():
         raise EngineStopped("the engine is closed")

@@ -290,6 +290,16 @@ def test_141_is_a_reader_that_left(start_fusee, shop_dir):
 
 
 @pytest.mark.real
+def test_signals_sent_at_once_without_an_owner_wait_for_one_another(start_fusee, fusee, shop_dir):
+    senders = [start_fusee("runs", "signal", "order-1", "go", n, "--dir", shop_dir) for n in "123"]
+    outcomes = [(sender.communicate(timeout=60), sender.returncode) for sender in senders]
+
+    assert outcomes == [(("signalled (durable)\n", ""), 0)] * 3
+    shown = fusee("runs", "show", "order-1", "--dir", shop_dir).stdout
+    assert "unread signals: go ×3" in shown
+
+
+@pytest.mark.real
 def test_a_pipe_reads_long_payloads_whole_and_without_colour(start_fusee, tmp_path):
     long = "x" * 1_000_000
     with live(tmp_path) as owner:
