@@ -62,7 +62,7 @@ def owner_address(directory: Path) -> Generator[str, None, None]:
 
 
 def _address(dir_fd: int, directory: Path) -> str:
-    if sys.platform == "linux":
+    if sys.platform == "linux" and os.path.isdir("/proc/self/fd"):
         return f"/proc/self/fd/{dir_fd}/{SOCKET_FILE}"
     return str(directory / SOCKET_FILE)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
+import sys
 
 import pytest
 
@@ -183,3 +185,21 @@ def test_a_wrong_target_is_wrong_usage_and_opens_nothing(start_fusee, tmp_path, 
     for text in texts:
         assert text in err
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of other processes are Linux's")
+def test_a_failed_write_ends_the_owner_with_70_and_the_signal_with_6(start_fusee, fusee, shop_dir):
+    process = start_fusee("dev", f"{SHOP}:workflows", "--dir", shop_dir)
+    opened(process)
+    # A limit on the size of files stands for a disk that refuses a write: EFBIG.
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (64 * 1024, 64 * 1024))
+
+    big = json.dumps("x" * 200_000)
+    signalled = fusee("runs", "signal", "order-1", "note", "-", "--dir", shop_dir, stdin=big)
+    _, err = process.communicate(timeout=30)
+
+    assert signalled.exit_code == 6, signalled.output
+    assert "Repeat it with --id " in signalled.stderr
+    assert process.returncode == 70
+    assert "the engine has stopped and its process should end" in err
+    assert fusee("runs", "show", "order-1", "--dir", shop_dir).exit_code == 0

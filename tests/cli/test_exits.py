@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from fusee.admin.messages import Refused
+from fusee.base.checksum import hash128
 from fusee.base.errors import DecodeError, EngineStopped, QueryFailed, RunHeld, StorageFull
 from fusee.cli.exits import ExitCode, failure_of_refusal
 from fusee.io.file_device import FileDevice
@@ -142,6 +143,25 @@ def test_5_is_a_damaged_superblock(fusee, shop_dir):
 
     for command in (["list"], ["show", "order-1"], ["signal", "order-1", "go"]):
         ends(fusee("runs", *command, "--dir", shop_dir), 5, "superblock:")
+
+
+def test_5_is_a_directory_of_another_format(fusee, shop_dir):
+    path = shop_dir / sb.FILE
+    data = bytearray(path.read_bytes())
+    for copy in range(sb.COPY_COUNT):
+        at = sb.copy_offset(copy)
+        data[at : at + 4096] = reformatted(bytes(data[at : at + 4096]), version=9)
+    path.write_bytes(data)
+
+    for command in (["list"], ["show", "order-1"], ["signal", "order-1", "go"]):
+        result = fusee("runs", *command, "--dir", shop_dir)
+        ends(result, 5, "written in format 9", "Open the directory with the build that wrote it")
+
+
+def reformatted(block, version):
+    """A copy of the superblock as another build would write it."""
+    tail = version.to_bytes(4, "little") + block[32:]
+    return block[:8] + hash128(tail) + block[24:28] + tail
 
 
 def test_one_bad_copy_of_the_superblock_is_reported_and_read_past(fusee, shop_dir):
