@@ -33,11 +33,18 @@ class Refused(Exception):
         self.ticket = ticket
 
 
+def not_found(workflow_id: str, ordinal: int | None) -> RunNotFound:
+    """Return the error for an ID that was never used, or has no such run."""
+    if ordinal is None:
+        return RunNotFound(f"no run has the ID {workflow_id!r}")
+    return RunNotFound(f"there is no run {ordinal} of the ID {workflow_id!r}")
+
+
 def find_open(core: Core, workflow_id: str, ordinal: int | None) -> Run:
     """Return the open run of an ID. Raises `Refused` when there is none."""
     run = core.table.find(workflow_id, ordinal)
     if run is None:
-        raise Refused(RunNotFound(f"no run has the ID {workflow_id!r}"), core.log.appended)
+        raise Refused(not_found(workflow_id, ordinal), core.log.appended)
     if isinstance(run, Finished) or not run.is_open:
         ticket = core.gate.committed if isinstance(run, Finished) else run.last_ticket
         raise Refused(
@@ -154,8 +161,7 @@ def query(
     """Answer with bytes or an exception through `reply`, once the state read is committed."""
     found = core.table.find(workflow_id, ordinal)
     if found is None:
-        error = RunNotFound(f"no run has the ID {workflow_id!r}")
-        core.gate.when(core.log.appended, reply, error)
+        core.gate.when(core.log.appended, reply, not_found(workflow_id, ordinal))
         return
     if isinstance(found, Run) and found.is_open:
         run = found

@@ -9,7 +9,13 @@ import msgspec
 
 from fusee.base.ids import Ordinal, ShardId, Ticket
 from fusee.engine.timers import TimerKey
-from fusee.record.group import decode_journal, decode_records, encode_journal, group_head
+from fusee.record.group import (
+    decode_journal,
+    decode_records,
+    encode_journal,
+    first_and_last,
+    group_head,
+)
 from fusee.record.kinds import AnyRecord, Closed, SignalReceived, Started, Status
 
 if TYPE_CHECKING:
@@ -37,13 +43,13 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
 
     def started(self) -> Started:
         """Return the record that began the run."""
-        record = decode_journal(self.journal)[0][0]
+        record = decode_records(first_and_last(self.journal)[0])[0]
         assert isinstance(record, Started)
         return record
 
     def closed(self) -> Closed:
         """Return the record that ended the run."""
-        record = decode_journal(self.journal)[-1][-1]
+        record = decode_records(first_and_last(self.journal)[1])[-1]
         assert isinstance(record, Closed)
         return record
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
 from fusee.base.names import check_name
 from fusee.record.signature import CallSignature
@@ -55,9 +55,8 @@ class Workflow(Generic[P, R]):
 
 def _check_hold_on(classes: tuple[type[BaseException], ...]) -> tuple[type[BaseException], ...]:
     given: Any = classes
-    if not isinstance(given, tuple) or not all(
-        isinstance(item, type) and issubclass(item, BaseException) for item in classes
-    ):
+    items = cast("tuple[Any, ...]", given) if isinstance(given, tuple) else (None,)
+    if not all(isinstance(item, type) and issubclass(item, BaseException) for item in items):
         raise TypeError(f"hold_on={given!r}: a tuple of exception classes")
     return classes
 
@@ -69,7 +68,8 @@ def _first_of(
     if isinstance(error, classes):
         return error
     if isinstance(error, BaseExceptionGroup):
-        for member in error.exceptions:
+        members: tuple[BaseException, ...] = cast("Any", error).exceptions
+        for member in members:
             found = _first_of(member, classes)
             if found is not None:
                 return found
