@@ -24,7 +24,7 @@ class LazyNode(LocalNode):
     rest = 4
 
     def flush(self) -> bool:
-        if self.wants_flush:
+        if self.tickets.waiting:
             self.chances += 1
         return self.chances % self.rest == 0 and super().flush()
 
@@ -57,12 +57,13 @@ class EagerNode(LazyNode):
             self.told = max(self.told, ticket)
             on_commit(self.told)
 
+        self.loop = asyncio.get_running_loop()
         super().listen(never_back, on_room, on_stop)
 
     def append(self, shard: ShardId, group: bytes) -> Ticket:
         ticket = super().append(shard, group)
         if self.is_early(decode_section(encode_section([group]))[0].marks):
-            asyncio.get_running_loop().call_soon(self._on_commit, ticket)
+            self.loop.call_soon(self._on_commit, ticket)
         return ticket
 
     def is_early(self, marks: int) -> bool:
