@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fusee.base.clock import Clock
     from fusee.engine.table import RunTable
     from fusee.log.device import Device
+    from fusee.log.segment import SegmentSizes
 
 Wake = Callable[[Callable[[], None]], object]
 """Runs a function on the owner's loop, from any thread."""
@@ -97,7 +98,14 @@ def assemble_directory(path: Path, clock: Clock, wake: Wake) -> Assembly:
         raise
 
 
-def assemble_on(device: Device, directory: Directory | None, clock: Clock, wake: Wake) -> Assembly:
+def assemble_on(
+    device: Device,
+    directory: Directory | None,
+    clock: Clock,
+    wake: Wake,
+    *,
+    sizes: SegmentSizes | None = None,
+) -> Assembly:
     """Recover the log on a device and lead a new view of its group of one."""
     submitter = Submitter(device, wake, clock)
     recovery = Recovery(SHARD_COUNT)
@@ -108,6 +116,7 @@ def assemble_on(device: Device, directory: Directory | None, clock: Clock, wake:
         on_batch=recovery.apply,
         now_us=clock.wall_us(),
         format_new=fresh,
+        sizes=sizes,
     )
     log = recovered.log
     superblock = recovered.superblock

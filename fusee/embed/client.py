@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from fusee.base.durations import seconds
 from fusee.base.errors import (
@@ -23,6 +23,7 @@ from fusee.base.errors import (
 )
 from fusee.base.ids import Ticket
 from fusee.base.limits import WAITING_CALLS_MAX
+from fusee.base.names import check_id
 from fusee.engine import admission, messages, views
 from fusee.engine.admission import Admitted, StartPolicy
 from fusee.engine.commitlog import Pressure
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from fusee.sdk.retry import Duration
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 ADMISSION_TIMEOUT_S = 30.0
 ROWS_AT_ONCE = 200
@@ -53,11 +55,13 @@ class Client:
         loop: asyncio.AbstractEventLoop,
         check_usable: Callable[[], None],
         warn: Callable[[str], None],
+        on_bug: Callable[[BaseException], None],
     ) -> None:
         self.core = core
         self._loop = loop
         self._check_usable = check_usable
         self._warn = warn
+        self._on_bug = on_bug
         self._waiters: set[asyncio.Future[Any]] = set()
         self._waiting_for_room = 0
         self._room: asyncio.Event = asyncio.Event()
@@ -67,17 +71,31 @@ class Client:
     async def _wait(self, begin: Callable[[Callable[[Any], None]], None]) -> Any:
         """Wait for one answer; `begin` is given the function that takes it."""
         future: asyncio.Future[Any] = self._loop.create_future()
-        self._waiters.add(future)
 
         def take(value: Any) -> None:
             if not future.done():
                 future.set_result(value)
 
+        self._guarded(begin, take)
+        self._waiters.add(future)
         try:
-            begin(take)
             return await future
         finally:
             self._waiters.discard(future)
+
+    def _guarded(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call into the engine. What it does not refuse but trips over stops it.
+
+        A call that broke off may have left half of a change in memory, and nothing that
+        rests on that may ever commit.
+        """
+        try:
+            return call(*args, **kwargs)
+        except messages.Refused:
+            raise
+        except BaseException as error:
+            self._on_bug(error)
+            raise
 
     async def committed(self, ticket: Ticket) -> None:
         """Wait until everything up to `ticket` survives."""
@@ -124,7 +142,7 @@ class Client:
     async def _refusing(self, call: Callable[[], T]) -> T:
         """Make a call of the engine; a refusal leaves once what it rests on is committed."""
         try:
-            return call()
+            return self._guarded(call)
         except messages.Refused as refused:
             await self.committed(refused.ticket)
             error: FuseeError = refused.error
@@ -156,7 +174,7 @@ class Client:
         The answer is whether this `signal_id` was known with another value, which then stands.
         """
         await self._admit()
-        unique = signal_id or uuid.uuid4().hex
+        unique = uuid.uuid4().hex if signal_id is None else check_id(signal_id, what="signal_id")
         signalled = await self._refusing(
             lambda: messages.signal(self.core, workflow_id, ordinal, name, unique, payload)
         )

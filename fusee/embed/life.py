@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from fusee.base.errors import EngineStopped
@@ -22,16 +23,20 @@ from fusee.embed.upkeep import Upkeep
 from fusee.engine.commitlog import Stopped
 from fusee.engine.core import Core
 from fusee.engine.run import Run
+from fusee.engine.steps import keep_arrived
 from fusee.io.clock import SystemClock
 from fusee.io.step_runner import StepRunner
 from fusee.io.threads import StepThreads
 from fusee.loop.ordered import check_ordered_set, install_ordered_set
+from fusee.sdk.runlog import emit
 
 if TYPE_CHECKING:
     from fusee.admin.server import AdminServer
 
 LOGGER = logging.getLogger("fusee")
 EXIT_CODE_STOPPED = 70
+FLUSH_S_MAX = 5.0
+"""How long closing waits for a disk that may hang."""
 
 
 class Life:
@@ -71,9 +76,13 @@ class Life:
         install_ordered_set()
         check_ordered_set()
         self.assembly = self._assemble(SystemClock(), self._wake_from_thread)
-        for report in self.assembly.reports:
-            LOGGER.warning("%s", report)
-        self._wire()
+        try:
+            for report in self.assembly.reports:
+                LOGGER.warning("%s", report)
+            self._wire()
+        except BaseException:
+            self.assembly.release()
+            raise
         self._is_open = True
         for run in self.core.table.open_runs():
             self.core.queue(run)
@@ -86,18 +95,26 @@ class Life:
         threads = StepThreads(self._sync_threads, self._wake_from_thread)
         self._threads = threads
         self.runner = StepRunner(
-            loop, threads, async_steps=self._async_steps, on_interrupt=self._interrupted
+            loop,
+            threads,
+            async_steps=self._async_steps,
+            sync_steps=self._sync_threads,
+            on_interrupt=self._interrupted,
+            on_bug=assembly.node.stop,
         )
         self.core = Core(
             assembly.node,
             table=assembly.table,
             steps=self.runner,
             load_program=loader(self.registry, lambda: self.core),
+            say=emit,
             wake=self._wake,
         )
         self.runner.bind(self.core)
-        self.client = Client(self.core, loop, self.check_usable, LOGGER.warning)
-        self.upkeep = Upkeep(self.core, assembly.log, assembly.node, self._wake_from_thread)
+        self.client = Client(self.core, loop, self.check_usable, LOGGER.warning, assembly.node.stop)
+        self.upkeep = Upkeep(
+            self.core, assembly.log, loop, self._wake_from_thread, assembly.node.stop
+        )
         submitter = assembly.submitter
         self.pump = Pump(
             loop,
@@ -169,8 +186,10 @@ class Life:
             return
         self._closed = True
         self.core.draining = True
+        directory = self.assembly.directory
+        is_ours = directory is None or directory.is_owner
         try:
-            if self.stopped is None:
+            if self.stopped is None and is_ours:
                 await self._drain(drain_s)
         finally:
             self._finish()
@@ -191,32 +210,39 @@ class Life:
                 )
             self.runner.stop()
         await self.runner.idle(drain_s / 2)
+        for run in self.core.table.open_runs():
+            keep_arrived(self.core, run)
         await self._flush_rest()
 
     async def _flush_rest(self) -> None:
+        """Write what is left. A disk that fails or hangs now must not keep close from returning."""
         node = self.assembly.node
-        while node.uncommitted and node.stopped is None:
-            if not node.flush():
-                await self.client.committed(node.appended)
+        with suppress(EngineStopped, TimeoutError):
+            async with asyncio.timeout(FLUSH_S_MAX):
+                while node.uncommitted and node.stopped is None:
+                    if not node.flush():
+                        await self.client.committed(node.appended)
         if node.stopped is None:
             node.seal_if_idle()
 
     def _finish(self) -> None:
-        """Release everything. Runs on every way out, and does not wait."""
-        if self._admin is not None:
-            self._admin.shut()  # Before the lock: the next owner makes a socket of its own.
-        self.pump.close()
-        self.runner.stop()
-        for run in list(self.core.table.all()):
-            if isinstance(run, Run):
-                self.core.unload(run)
-        for name in self.core.unwilling:
-            LOGGER.warning("workflow task %s refused to unwind and was left behind", name)
-        self.core.gate.shut_for_good()
-        self.client.stop(EngineStopped("the engine was closed"))
-        self._threads.close()
-        self.upkeep.close()
-        self.assembly.release()
+        """Release everything. Runs on every way out, does not wait, and leaves nothing undone."""
+        with ExitStack() as releases:
+            releases.callback(self.assembly.release)
+            releases.callback(self.upkeep.close)
+            releases.callback(self._threads.close)
+            if self._admin is not None:
+                self._admin.shut()  # Before the lock: the next owner makes a socket of its own.
+            self.pump.close()
+            self.runner.stop()
+            # Runs replayed only to be asked something are in no table, but wait for a turn.
+            for run in [*self.core.table.all(), *self.core.ready]:
+                if isinstance(run, Run):
+                    self.core.unload(run)
+            for name in self.core.unwilling:
+                LOGGER.warning("workflow task %s refused to unwind and was left behind", name)
+            self.core.gate.shut_for_good()
+            self.client.stop(EngineStopped("the engine was closed"))
 
 
 def _no_thread_waits() -> None:

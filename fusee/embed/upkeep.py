@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from threading import Thread
+from time import monotonic_ns
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
     from fusee.engine.core import Core
     from fusee.io.file_log import FileLog
     from fusee.log.writer import Preparation
-    from fusee.node.local_node import LocalNode
+
+SPACE_LOOK_S = 1.0
+"""How often free space is asked for, and how soon a segment without space is tried again."""
+_SPACE_LOOK_NS = int(SPACE_LOOK_S * 1e9)
 
 
 class Upkeep:
@@ -20,22 +26,31 @@ class Upkeep:
         self,
         core: Core,
         log: FileLog | None,
-        node: LocalNode,
+        loop: asyncio.AbstractEventLoop,
         wake: Callable[[Callable[[], None]], object],
+        stop: Callable[[BaseException], None],
     ) -> None:
         self._core = core
         self._log = log
-        self._node = node
+        self._loop = loop
         self._wake = wake
-        self._closed = False
+        self._stop = stop
         self._working = False
         self._thread: Thread | None = None
+        self._space_due_ns = 0
+        self._plan_due_ns = 0
+        self._again: asyncio.TimerHandle | None = None
         if log is not None:
-            core.storage_full = log.is_storage_low
+            self._look_at_space()
 
     def look(self) -> None:
         """Begin making the next segment when it is due. Cheap; called after each iteration."""
-        if self._log is None or self._working or self._log.failed is not None:
+        if self._log is None or self._log.failed is not None:
+            return
+        now_ns = monotonic_ns()
+        if now_ns >= self._space_due_ns:
+            self._look_at_space()
+        if self._working or now_ns < self._plan_due_ns:
             return
         preparation = self._log.plan_ahead()
         if preparation is None:
@@ -46,6 +61,16 @@ class Upkeep:
             target=self._make, args=(preparation,), name="fusee-segment", daemon=True
         )
         self._thread.start()
+
+    def _look_at_space(self) -> None:
+        """Refuse starts while space is low. Others fill disks too, and others free them."""
+        assert self._log is not None
+        self._space_due_ns = monotonic_ns() + _SPACE_LOOK_NS
+        is_low = self._core.storage_full = self._log.is_storage_low
+        if self._again is not None:
+            self._again.cancel()
+        # An engine that refuses everything may turn no more; so it looks by itself.
+        self._again = self._loop.call_later(SPACE_LOOK_S, self._look_at_space) if is_low else None
 
     def _make(self, preparation: Preparation) -> None:
         assert self._log is not None
@@ -58,19 +83,21 @@ class Upkeep:
 
     def _made(self, preparation: Preparation, failure: BaseException | None) -> None:
         log = self._log
-        if self._closed:
-            return
-        assert log is not None
         self._working = False
+        if log is None:
+            return  # Closed meanwhile; the next open finds the file.
+        if failure is not None:
+            self._plan_due_ns = monotonic_ns() + _SPACE_LOOK_NS
         log.adopt(preparation, failure)
         if log.failed is not None:
-            self._node.stop(log.failed)
-            return
-        self._core.storage_full = log.is_storage_low
-        self._node.room_again()
+            self._stop(log.failed)
+        else:
+            self._look_at_space()
 
     def close(self) -> None:
         """Wait for a segment being made, bounded: its file belongs to the directory."""
-        self._closed = True
+        if self._again is not None:
+            self._again.cancel()
         if self._thread is not None:
             self._thread.join(5.0)
+        self._log = None

@@ -136,13 +136,15 @@ def stage(
     except Refused as refused:
         raise refused.error from None
     signals.add(record)
-    sender.outbox.append((receiver, record))
+    sender.outbox.append((position, receiver, record))
 
 
-def take_outbox(run: Run) -> list[tuple[Run, SignalReceived]]:
-    """Return what the run's turn sends to other runs, and empty its outbox."""
-    staged, run.outbox = run.outbox, []
-    return staged
+def take_back(sender: Run) -> None:
+    """Undo what a turn that is not recorded has staged for other runs."""
+    while sender.outbox:
+        _, receiver, record = sender.outbox.pop()
+        if receiver.signals is not None:
+            receiver.signals.take_back(record)
 
 
 # ---------------------------------------------------------------- queries
@@ -195,9 +197,14 @@ def answer_queries(core: Core, run: Run) -> None:
     program = run.program
     assert program is not None, "only loaded code answers"
     waiting, run.queries = run.queries, []
-    for name, payload, reply in waiting:
+    for index, (name, payload, reply) in enumerate(waiting):
+        if program.spoiled:
+            run.queries = waiting[index:]
+            break
         try:
             answer: Any = program.query(name, payload)
         except Exception as error:  # A handler may raise anything; it is the caller's answer.
             answer = error
         core.gate.when(run.last_ticket, reply, answer)
+    if program.spoiled:
+        core.reload(run)

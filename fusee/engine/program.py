@@ -43,6 +43,15 @@ class Ending(msgspec.Struct, frozen=True):
     payload: bytes
     called: Called
     """The same as the journal compares it: returned, or raised what."""
+    hold: str = ""
+    """Not an end: the run is held for this reason, as the workflow's definition asks."""
+
+    @property
+    def text(self) -> str:
+        """What happened, for people."""
+        called = self.called
+        where = f" at {called.source}" if called.source else ""
+        return f"{called.verb} {called.what}{where}".replace("  ", " ")
 
 
 class PendingOp(Protocol):
@@ -65,6 +74,10 @@ class Program(Protocol):
     """Operations without an outcome, by position: `PendingOp` each."""
     called: list[Any]
     """Operations called since the engine last took this list: `PendingOp` each."""
+    said: list[tuple[int, str]]
+    """Log lines since the engine last took them: level and text."""
+    spoiled: bool
+    """A query handler has changed the state it was to read: only replay gives it back."""
     cancelled: list[PendingOp]
     """Operations whose cancellation the code requested since the last `take_cancelled`."""
 
@@ -82,6 +95,10 @@ class Program(Protocol):
 
     def take_cancelled(self) -> list[PendingOp]:
         """Return `cancelled` and begin a new list."""
+        ...
+
+    def take_said(self) -> list[tuple[int, str]]:
+        """Return `said` and begin a new list."""
         ...
 
     def query(self, name: str, payload: bytes) -> bytes:

@@ -74,6 +74,13 @@ class Signals:
         if unread:
             self.unread.setdefault(record.name, deque()).append(record)
 
+    def take_back(self, record: SignalReceived) -> None:
+        """The newest signal was not recorded after all: the turn that sent it is not."""
+        assert record.number == self.count, "only the newest signal can be taken back"
+        self.count -= 1
+        del self.ids[record.signal_id], self.received[record.number]
+        self.unread[record.name].remove(record)
+
     def unread_count(self) -> int:
         """How many signals no wait has consumed."""
         return sum(len(queue) for queue in self.unread.values())
@@ -137,7 +144,8 @@ class Run:
         self.attempts: dict[int, AttemptFailed] = {}
         self.timers: dict[int, TimerKey] = {}
         self.queries: list[tuple[str, bytes, Callable[[Any], None]]] = []
-        self.outbox: list[tuple[Run, SignalReceived]] = []
+        self.outbox: list[tuple[int, Run, SignalReceived]] = []
+        """What the present turn sends: position of the message, receiver, its record."""
         self.on_closed: list[Callable[[Any], None]] = []
 
     @property

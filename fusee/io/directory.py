@@ -88,6 +88,11 @@ class Directory:
         """Whether this object still holds the lock."""
         return self._lock_fd >= 0
 
+    @property
+    def is_owner(self) -> bool:
+        """Whether this is the process that acquired it, not a child forked later."""
+        return self._generation == fork.generation
+
     def check_owner(self) -> None:
         """Raise ForkedEngine in a child forked after `acquire`. Costs one comparison."""
         if self._generation != fork.generation:

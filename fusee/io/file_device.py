@@ -20,8 +20,11 @@ import stat
 from contextlib import suppress
 from mmap import mmap
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
+from fusee.base.errors import ForkedEngine
 from fusee.base.limits import BLOCK_SIZE
+from fusee.io import fork
 from fusee.io.aligned import FrameMemory, Staging
 from fusee.io.methods import Method, open_flags, put_of
 from fusee.io.naming import UNFINISHED, create_file, drop_cache, rename_file
@@ -58,6 +61,7 @@ class FileDevice:
         self._retired_fds: list[int] = []
         self._failure: BaseException | None = None
         self._is_closed = False
+        _open_devices.add(self)
 
     @property
     def flush_ns(self) -> int:
@@ -159,6 +163,10 @@ class FileDevice:
         """Return how many bytes the file system still has for an ordinary user."""
         numbers = os.statvfs(self._checked_dir_fd())
         return numbers.f_bavail * numbers.f_frsize
+
+    def disable_in_child(self) -> None:
+        """End writing in a forked child: the log is the parent's, who goes on with it."""
+        self._fail(ForkedEngine("the directory belongs to the parent of this process"))
 
     def close(self) -> None:
         """Release descriptors. Idempotent."""
@@ -278,3 +286,14 @@ class FileDevice:
     def _named(self, error: OSError, what: str, file: str) -> OSError:
         text = f"{what} failed: {error.strerror}"
         return OSError(error.errno or errno.EIO, text, f"{self.directory}/{file}")
+
+
+_open_devices: WeakSet[FileDevice] = WeakSet()
+
+
+def _disable_in_child() -> None:
+    for device in list(_open_devices):
+        device.disable_in_child()
+
+
+fork.call_in_child(_disable_in_child)

@@ -92,6 +92,11 @@ class StepThreads:
         """How many jobs wait or run."""
         return self._unfinished
 
+    @property
+    def has_room(self) -> bool:
+        """Whether another job may be submitted."""
+        return self._unfinished < self._max_threads + SYNC_STEPS_WAITING_MAX
+
     def submit(
         self,
         function: Callable[[], Any],
@@ -104,7 +109,7 @@ class StepThreads:
         `on_start` is told when a thread has taken it: a step's timeout counts from there.
         """
         assert not self._is_closed, "submit after close"
-        assert self._unfinished < self._max_threads + SYNC_STEPS_WAITING_MAX, "the caller bounds it"
+        assert self.has_room, "the caller bounds it"
         job = Job(function, context, on_done, on_start)
         self._unfinished += 1
         if self._unfinished > len(self._threads) < self._max_threads:

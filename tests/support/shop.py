@@ -1,92 +1,158 @@
-"""A small shop, as `fusee dev` and the tests of the command line run it."""
+"""A scenario with everything in it: steps of all kinds, retries, gather, sleeps, timeouts,
+signals from outside and between runs, queries, refusals, a run that fails."""
 
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
+from collections.abc import Coroutine
+from typing import Any
 
 import fusee
-from fusee import Context, Query, Retry, Signal, workflow
+from fusee import Context, Engine, Query, Retry, Signal
+from fusee.base.errors import AlreadyFinished, AlreadyRunning, WorkflowFailed, WorkflowFinished
+from fusee.sdk.workflow import Workflow
+from tests.support.ledger import ExternalService, Ledger
 
-review = Signal[bool]("review")
-cart = Query[None, dict[str, int]]("cart")
+approve = Signal[str]("approve")
+booked = Signal[str]("booked")
+progress = Query[None, list[str]]("progress")
+
+ORDERS = ("anna", "bert")
+QUICK = Retry(3, initial=0.001, jitter=0)
 
 
 class Declined(Exception):
-    pass
+    """The service had a bad moment."""
 
 
-async def price(sku: str) -> str:
-    return f"{len(sku)}.90"
+class Shop:
+    """Two orders, the book they are booked in, a chain of steps, and a run that fails."""
+
+    def workflows(self, service: ExternalService) -> list[Workflow[Any, Any]]:
+        @fusee.step(read_only=True)
+        async def price(order: str) -> str:
+            return service.call(read_only=True, order=order)
+
+        @fusee.step(retry=QUICK)
+        async def charge(order: str, amount: str) -> str:
+            answer = service.call(order=order, amount=amount)
+            if fusee.current_step().attempt == 1:
+                raise Declined(answer)
+            return answer
+
+        def pack(order: str, item: int) -> str:
+            return service.call(order=order, item=item)
+
+        async def ship(order: str, what: str) -> str:
+            answer = service.call(order=order, what=what)
+            await asyncio.sleep(0)
+            return answer
+
+        @fusee.workflow
+        async def order(ctx: Context, name: str) -> list[str]:
+            seen: list[str] = []
+            ctx.on_query(progress)(lambda: seen)
+            amount = await ctx.step(price, name)
+            seen.append(await ctx.step(charge, name, amount))
+            seen += await asyncio.gather(
+                ctx.step(pack, name, 1), ctx.step(ship, name, "a"), ctx.step(pack, name, 2)
+            )
+            await ctx.sleep(0.001)
+            approved = await ctx.wait_for(approve)
+            await ctx.external("book").signal(booked, f"{name} {approved}")
+            async with asyncio.timeout(60):
+                last = await ctx.step(ship, name, approved)
+            return [*seen, approved, last]
+
+        @fusee.workflow
+        async def book(ctx: Context, count: int) -> list[str]:
+            entries: list[str] = []
+            for _ in range(count):
+                entry = await ctx.wait_for(booked)
+                entries.append(await ctx.step(ship, "book", entry))
+            return entries
+
+        @fusee.workflow
+        async def chain(ctx: Context, length: int) -> str:
+            link = str(ctx.uuid4())
+            for _ in range(length):
+                link = await ctx.step(ship, "chain", link[-40:])
+            return link
+
+        @fusee.step(retry=Retry(2, initial=0.001, jitter=0))
+        async def refuse(order: str) -> str:
+            raise Declined(service.call(order=order))
+
+        @fusee.workflow
+        async def doomed(ctx: Context) -> str:
+            return await ctx.step(refuse, "doomed")
+
+        self.order, self.book, self.chain, self.doomed = order, book, chain, doomed
+        return [order, book, chain, doomed]
+
+    async def drive(self, engine: Engine, ledger: Ledger) -> None:
+        """Do everything a client does, as one that repeats calls with their request id."""
+        shop = _Client(engine, ledger)
+        await shop.start(self.book, "book", len(ORDERS))
+        others = [shop.run(self.chain, "chain", 6), shop.run(self.doomed, "doomed")]
+        orders = [self._order(shop, name) for name in ORDERS]
+        await _all(*orders, *others, shop.result("book"))
+
+    async def _order(self, shop: _Client, name: str) -> None:
+        await _all(shop.start(self.order, name, name), shop.refused(self.order, name))
+        await shop.ask(name)
+        await shop.approve(name)
+        await _all(shop.result(name), shop.ask(name))
+        await shop.refused(self.order, name)
 
 
-@fusee.step(retry=Retry(3, initial="1ms", jitter=0))
-async def charge(amount: str) -> str:
-    if fusee.current_step().attempt == 1:
-        raise Declined("the card is asleep")
-    return f"ch_{amount}"
+class _Client:
+    def __init__(self, engine: Engine, ledger: Ledger) -> None:
+        self._engine = engine
+        self._ledger = ledger
+
+    async def start(self, workflow: Workflow[Any, Any], name: str, *args: Any) -> None:
+        engine = self._engine.options(request_id=f"start {name}")
+        run = await engine.start(workflow, name, *args)
+        self._ledger.on_started(name, run.ordinal or 0)
+
+    async def run(self, workflow: Workflow[Any, Any], name: str, *args: Any) -> None:
+        await self.start(workflow, name, *args)
+        await self.result(name)
+
+    async def refused(self, workflow: Workflow[Any, Any], name: str) -> None:
+        """Somebody else wants the same ID."""
+        await asyncio.sleep(0)
+        try:
+            await self._engine.options(reuse="reject").start(workflow, name, "other")
+        except (AlreadyRunning, AlreadyFinished) as error:
+            self._ledger.on_refusal(f"{name}/{error.run.ordinal}", type(error).__name__)
+
+    async def approve(self, name: str) -> None:
+        run = self._engine.get("order", name)
+        try:
+            await run.signal(approve, f"yes {name}", signal_id=f"approve {name}")
+        except WorkflowFinished:
+            self._ledger.on_refusal(f"{name}/1", "WorkflowFinished")
+            return
+        self._ledger.on_signalled(f"{name}/1", f"approve {name}", f'"yes {name}"'.encode())
+
+    async def ask(self, name: str) -> None:
+        seen = await self._engine.get("order", name).query(progress)
+        self._ledger.on_answer(f"{name}/1", seen)
+
+    async def result(self, name: str) -> None:
+        outcome: Any
+        try:
+            outcome = await self._engine.get("any", name).result()
+        except WorkflowFailed as error:
+            outcome = str(error)
+        self._ledger.on_result(f"{name}/1", outcome)
 
 
-async def refund(amount: str) -> str:
-    return amount
-
-
-@workflow
-async def checkout(ctx: Context, sku: str, qty: int = 1) -> str:
-    items = {sku[:20]: qty}
-    ctx.on_query(cart)(lambda: items)
-
-    @ctx.on_query("broken")
-    def broken() -> None:
-        raise Declined("no answer today")
-
-    amount = await ctx.step(price, sku)
-    paid = await ctx.step(charge, amount)
-    approved = await ctx.wait_for(review)
-    return f"{paid} {approved}"
-
-
-@workflow(name="checkout")
-async def changed_checkout(ctx: Context, sku: str, qty: int = 1) -> str:
-    """What `checkout` must not be changed to while runs of it are open."""
-    amount = await ctx.step(price, sku)
-    return await ctx.step(refund, amount)
-
-
-@workflow
-async def failing(ctx: Context) -> None:
-    raise Declined("as always")
-
-
-async def touch(path: str, seconds: float) -> str:
-    leave(path, "running")
-    await asyncio.sleep(seconds)
-    leave(path, "done")
-    return "done"
-
-
-def leave(path: str, text: str) -> None:
-    Path(path).write_text(text)
-
-
-@workflow
-async def slow(ctx: Context, path: str, seconds: float) -> str:
-    return await ctx.step(touch, path, seconds)
-
-
-async def touch_later(path: str, seconds: float) -> str:
-    await asyncio.Event().wait()
-    return path
-
-
-@workflow(name="slow")
-async def slow_elsewhere(ctx: Context, path: str, seconds: float) -> str:
-    """`slow`, in a process that ends before the step does."""
-    return await ctx.options(name="touch").step(touch_later, path, seconds)
-
-
-workflows = [checkout, failing, slow]
-changed = [changed_checkout]
-twice = [checkout, changed_checkout]
-nothing: list[object] = []
-number = 7
+async def _all(*coroutines: Coroutine[Any, Any, None]) -> None:
+    """Run all to their ends, then raise the first error: a stop must be heard by everyone."""
+    outcomes = await asyncio.gather(*coroutines, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
