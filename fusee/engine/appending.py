@@ -30,11 +30,14 @@ HEAD_BYTES_MAX = ID_BYTES_MAX + 64
 CHUNK_BYTES_MAX = GROUP_BYTES_MAX - 2 * HEAD_BYTES_MAX
 
 
+Part = tuple["Run", "list[AnyRecord]", int]
+
+
 def append_turn(core: Core, run: Run, records: list[AnyRecord], marks: int) -> Ticket:
     """Append a turn, together with what it sends to other runs."""
     sent = {position: (receiver, record) for position, receiver, record in run.outbox}
     run.outbox.clear()
-    parts: list[tuple[Run, list[AnyRecord], int]] = [(run, [], 0)]
+    parts: list[Part] = [(run, [], 0)]
     size = 0
     for record in records:
         more: list[tuple[Run, AnyRecord]] = [(run, record)]
@@ -43,7 +46,8 @@ def append_turn(core: Core, run: Run, records: list[AnyRecord], marks: int) -> T
         more_size = sum(len(encode_records([item])) + HEAD_BYTES_MAX for _, item in more)
         if size + more_size > CHUNK_BYTES_MAX and size:
             _append(core, parts)
-            parts, size = [(run, [], 0)], 0
+            parts = [(run, [], 0)]
+            size = 0
         size += more_size
         for receiver, item in more:
             if receiver is run:
@@ -57,7 +61,7 @@ def append_turn(core: Core, run: Run, records: list[AnyRecord], marks: int) -> T
     return ticket
 
 
-def _append(core: Core, parts: Sequence[tuple[Run, list[AnyRecord], int]]) -> Ticket:
+def _append(core: Core, parts: Sequence[Part]) -> Ticket:
     if len(parts) > 1:
         return core.append_together(parts)
     run, records, marks = parts[0]

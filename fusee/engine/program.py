@@ -74,12 +74,18 @@ class Program(Protocol):
     """Operations without an outcome, by position: `PendingOp` each."""
     called: list[Any]
     """Operations called since the engine last took this list: `PendingOp` each."""
-    said: list[tuple[int, str]]
-    """Log lines since the engine last took them: level and text."""
-    spoiled: bool
-    """A query handler has changed the state it was to read: only replay gives it back."""
     cancelled: list[PendingOp]
     """Operations whose cancellation the code requested since the last `take_cancelled`."""
+
+    @property
+    def said(self) -> list[tuple[int, str]]:
+        """Log lines since the engine last took them: level and text."""
+        ...
+
+    @property
+    def spoiled(self) -> bool:
+        """Whether a query handler has changed the state it was to read; replay gives it back."""
+        ...
 
     def begin(self) -> None:
         """Run the code from its first line until it waits for something."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextvars import Context as VarContext
 from random import Random
 from traceback import format_exception
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fusee.base.errors import (
     CodeError,
@@ -387,7 +387,8 @@ def _first_of(
     if isinstance(error, classes):
         return error
     if isinstance(error, BaseExceptionGroup):
-        for member in error.exceptions:
+        members: tuple[BaseException, ...] = cast("Any", error).exceptions
+        for member in members:
             found = _first_of(member, classes)
             if found is not None:
                 return found

@@ -50,8 +50,9 @@ class Workflow(Generic[P, R]):
 
 def _check_hold_on(classes: tuple[type[BaseException], ...]) -> tuple[type[BaseException], ...]:
     given: Any = classes
-    if not isinstance(given, tuple) or not all(
-        isinstance(item, type) and issubclass(item, BaseException) for item in classes
+    items: tuple[Any, ...] = given if isinstance(given, tuple) else (given,)
+    if items is not given or not all(
+        isinstance(item, type) and issubclass(item, BaseException) for item in items
     ):
         raise TypeError(f"hold_on={given!r}: a tuple of exception classes")
     return classes

@@ -35,7 +35,7 @@ from fusee.base.errors import EngineStopped
 from fusee.base.limits import ADMIN_CONNECTIONS_MAX
 from fusee.engine.listing import Wanted
 from fusee.wire.frame import FrameKind, encode_frame
-from tests.support import shop_app as shop
+from tests.support import dev_shop as shop
 from tests.support.owners import live, strange
 
 

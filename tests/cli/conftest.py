@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from fusee.cli.main import cli
-from tests.support import shop_app as shop
+from tests.support import dev_shop as shop
 from tests.support.owners import live
 
 ROOT = Path(__file__).parents[2]

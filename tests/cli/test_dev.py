@@ -12,10 +12,10 @@ import pytest
 
 from fusee.admin.client import NoOwner, Owner
 from fusee.admin.messages import AskRun, Shown
-from tests.support import shop_app as shop
+from tests.support import dev_shop as shop
 from tests.support.owners import live
 
-SHOP = "tests.support.shop_app"
+SHOP = "tests.support.dev_shop"
 pytestmark = pytest.mark.real
 
 
@@ -130,7 +130,7 @@ def test_after_sigkill_the_files_are_read_past_the_stale_socket(start_fusee, fus
 FORKS = """
 import asyncio, os, sys
 from fusee import Engine
-from tests.support import shop_app as shop
+from tests.support import dev_shop as shop
 
 async def main():
     async with Engine.open(sys.argv[1], workflows=shop.workflows):
@@ -167,12 +167,12 @@ def test_a_locked_directory_is_refused_naming_its_holder(start_fusee, shop_dir):
 @pytest.mark.parametrize(
     ("target", "texts"),
     [
-        ("tests.support.shop_app", ["names no workflows; name it as MODULE:ATTR"]),
+        ("tests.support.dev_shop", ["names no workflows; name it as MODULE:ATTR"]),
         ("tests.support.nowhere:x", ["there is no module 'tests.support.nowhere' here"]),
         ("nowhere.app:x", ["there is no module 'nowhere' here", "project's directory"]),
         (f"{SHOP}:missing", ["has no attribute 'missing'", "changed_checkout, checkout, failing"]),
-        (f"{SHOP}:number", ["shop_app:number is 7; it must be", "checkout"]),
-        (f"{SHOP}:nothing", ["shop_app:nothing is []; it must be"]),
+        (f"{SHOP}:number", ["shop:number is 7; it must be", "checkout"]),
+        (f"{SHOP}:nothing", ["shop:nothing is []; it must be"]),
         (f"{SHOP}:twice", ["two workflows are registered as checkout@1"]),
         ("tests.support.broken_app:x", ["importing tests.support.broken_app failed", "1 / 0"]),
     ],

@@ -19,7 +19,7 @@ from fusee.io.file_device import FileDevice
 from fusee.io.file_log import FileLog
 from fusee.io.methods import candidate_methods
 from fusee.log import superblock as sb
-from tests.support import shop_app as shop
+from tests.support import dev_shop as shop
 from tests.support.logs import next_batch
 from tests.support.owners import live, strange
 from tests.support.submitters import InlineSubmitter

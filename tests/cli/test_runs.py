@@ -9,7 +9,7 @@ import pytest
 
 from fusee.base.limits import PAYLOAD_BYTES_MAX
 from fusee.cli.show import JOURNAL_HEADER
-from tests.support import shop_app as shop
+from tests.support import dev_shop as shop
 from tests.support.owners import live
 
 LONG = "x" * 300_000
@@ -100,7 +100,7 @@ def test_a_journal_shows_operations_outcomes_and_attempts(fusee, shop_dir):
     assert re.fullmatch(
         r' 1 +step +price +\{"sku":"tea"\} +"3.90" +\d\d:\d\d:\d\d +\S+ (µs|ms|s) +1', lines[3]
     )
-    declined = r"2  \(1: tests.support.shop_app:Declined: the card is asleep\)"
+    declined = r"2  \(1: tests.support.dev_shop:Declined: the card is asleep\)"
     assert re.match(rf' 2 +step +charge +.*"ch_3.90".* {declined}$', lines[4])
     assert lines[5].split()[:5] == ["3", "wait", "for", "signal", "review"]
     assert lines[6] == "unread signals: none      keys: order-1/1/<pos>"
@@ -121,7 +121,7 @@ def test_a_failed_run_shows_its_error(fusee, shop_dir):
 
     assert lines[0] == "hopeless/1  failing@1  failed"
     assert "   closed " in lines[1]
-    assert lines[2] == "error: tests.support.shop_app:Declined: as always"
+    assert lines[2] == "error: tests.support.dev_shop:Declined: as always"
 
 
 def test_unread_signals_are_counted_by_name(fusee, shop_dir):

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from fusee import Engine
 from fusee.admin.messages import OwnerInfo
 from fusee.admin.server import AdminServer
-from tests.support import shop_app as shop
+from tests.support import dev_shop as shop
 
 
 class Loop:
