@@ -27,7 +27,7 @@ from examples.checkout.screen import Screen
 
 KILL_AT = (0.12, 0.3, 0.5, 0.7, 0.7)
 """Parts of the orders done. The last comes at once after the restart, while runs still resume."""
-DEADLINE_S = 120.0
+DEADLINE_S = 60.0
 VIOLATIONS_SHOWN = 5
 
 

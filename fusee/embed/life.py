@@ -94,14 +94,14 @@ class Life:
             table=assembly.table,
             steps=self.runner,
             load_program=loader(self.registry, lambda: self.core),
-            wake=lambda: self.pump.wake(),
+            wake=self._wake,
         )
         self.runner.bind(self.core)
         self.client = Client(
             self.core, loop, self.check_usable, LOGGER.warning, assembly.node.stop
         )
         self.upkeep = Upkeep(
-            self.core, assembly.log, loop, self._wake_from_thread, assembly.node.stop
+            self.core, assembly.log, assembly.node, loop, self._wake_from_thread
         )
         submitter = assembly.submitter
         self.pump = Pump(
@@ -112,13 +112,16 @@ class Life:
             seal_delay_s=assembly.seal_delay_s,
             on_turned=self._turned,
         )
-        assembly.node.listen(self.pump.on_commit, self.pump.wake, self._on_stop)
+        assembly.node.listen(self.core.gate.open, self.pump.wake, self._on_stop)
 
     def _turned(self) -> None:
         """After each iteration: what is not urgent."""
         self.runner.start_waiting()
         self.client.room_again()
         self.upkeep.look()
+
+    def _wake(self) -> None:
+        self.pump.wake()
 
     def _wake_from_thread(self, callback: Callable[[], None]) -> None:
         try:
@@ -159,7 +162,7 @@ class Life:
             os._exit(EXIT_CODE_STOPPED)
 
     def _interrupted(self, error: BaseException) -> None:
-        """A step raised SystemExit or KeyboardInterrupt: begin to drain; asyncio ends the program."""
+        """A step raised SystemExit or KeyboardInterrupt: drain; asyncio ends the program."""
         self.core.draining = True
         self.client.stop(EngineStopped(f"a step raised {error!r}; the engine is draining", error))
 

@@ -11,6 +11,7 @@ something to do: `wake` schedules it once.
 from __future__ import annotations
 
 import asyncio
+from asyncio import _set_running_loop
 from typing import TYPE_CHECKING
 
 from fusee.base.limits import TURNS_PER_ITERATION_MAX
@@ -20,7 +21,6 @@ from fusee.loop.asyncgens import install_asyncgen_hooks, restore_asyncgen_hooks
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fusee.base.ids import Ticket
     from fusee.engine.core import Core
     from fusee.node.local_node import LocalNode
 
@@ -61,10 +61,6 @@ class Pump:
             self._scheduled = True
             self._loop.call_soon(self._run)
 
-    def on_commit(self, ticket: Ticket) -> None:
-        """Everything up to `ticket` survives: open gates, and go on with what they start."""
-        self._core.committed(ticket)
-
     def close(self) -> None:
         """Never run again."""
         self._closed = True
@@ -89,29 +85,44 @@ class Pump:
 
     def _iterate(self) -> None:
         core, node = self._core, self._node
+        ready, timers = core.ready, core.timers
+        is_instant = node.storage.is_instant
         turns_left = TURNS_PER_ITERATION_MAX
+        core.turning = True
         while True:
-            if core.timers:
+            if timers.live:
                 fire_timers(core, TURNS_PER_ITERATION_MAX)
-            if node.storage.busy:
-                while turns_left and run_turns(core, 1):
-                    turns_left -= 1
-                    self._yield_gil()
-            else:
-                turns_left -= run_turns(core, turns_left)
+            turns_left -= self._turn(turns_left)
+            if core.starting:
+                while core.starting:
+                    core.start(core.starting.popleft())
+                if ready and turns_left > 0:
+                    continue  # What read-only steps brought may share this flush.
             flushed = node.flush()
-            if not node.storage.is_instant or turns_left <= 0:
+            if not is_instant or turns_left <= 0 or not (ready or flushed):
                 break
-            if not core.ready and not flushed:
-                break
-        self._scheduled = False
-        if core.timers:
+        core.turning = self._scheduled = False
+        if timers.live:
             self._arm_timer()
-        if (core.ready and not core.draining) or (node.wants_flush and not node.storage.busy):
+        if (ready and not core.draining) or node.can_flush:
             self.wake()
-        elif not node.storage.is_instant and self._seal is None:
+        elif not is_instant and self._seal is None:
             self._arm_seal()
         self._on_turned()
+
+    def _turn(self, turns_max: int) -> int:
+        """Run ready turns; each leaves its run's loop current, which ends here."""
+        core = self._core
+        try:
+            if not self._node.busy:
+                return run_turns(core, turns_max)
+            turns = 0
+            while turns < turns_max and run_turns(core, 1):
+                turns += 1
+                self._yield_gil()
+            return turns
+        finally:
+            _set_running_loop(self._loop)
 
     # ------------------------------------------------------------ timers
 

@@ -8,7 +8,7 @@
 
 Every start has a request id: the same ID with the same request is the same run, before any
 policy, so that a start repeated by its client never makes two runs and never complains
-about itself (rule I-2).
+about itself (rule ID-2).
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ It drives nothing by itself: the owner calls `turns.run_turns`, `outcomes.fire_t
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fusee.base.errors import CodeError, NonDeterminism, PayloadError, RunHeld
@@ -40,10 +41,13 @@ class Core:
         "load_program",
         "log",
         "ready",
+        "start",
+        "starting",
         "steps",
         "storage_full",
         "table",
         "timers",
+        "turning",
         "unwilling",
         "wake",
     )
@@ -65,7 +69,14 @@ class Core:
         self.gate = Gate()
         self.timers = Timers()
         self.ready: deque[Run] = deque()
+        self.starting: deque[tuple[Run, PendingOp]] = deque()
+        """Steps called in these turns that wait for nothing: read-only ones, and after a replay
+        those whose gate is open. They run when the turns are over, before the flush."""
+        self.start = partial(start, self)
+        """Runs the function of a (run, operation) whose gate has opened."""
         self.draining = False
+        self.turning = False
+        """The owner is in its loop over ready runs and needs no waking."""
         self.storage_full = False
         self.unwilling: list[str] = []
         """Tasks that refused to unwind, by run and task name; leaked and reported."""
@@ -97,15 +108,8 @@ class Core:
         if not run.queued and not self.draining:
             run.queued = True
             self.ready.append(run)
-            self.wake()
-
-    def committed(self, ticket: Ticket) -> None:
-        """Everything up to `ticket` survives."""
-        self.gate.open(ticket)
-
-    def start_gated(self, key: tuple[Run, PendingOp]) -> None:
-        """The gate of a step has opened: run its function, if it is still wanted."""
-        start(self, *key)
+            if not self.turning:
+                self.wake()
 
     # ------------------------------------------------------------ timers of a run
 

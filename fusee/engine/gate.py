@@ -35,12 +35,11 @@ class Gate:
         An action that depends on an older ticket than one already waiting is released with
         that one: at most one flush later than it could be, never earlier.
         """
-        if self.shut:
-            return
-        if ticket <= self.committed and not self._waiting:
+        if ticket > self.committed or self._waiting:
+            if not self.shut:
+                self._waiting.append((ticket, action, argument))
+        elif not self.shut:
             action(argument)
-        else:
-            self._waiting.append((ticket, action, argument))
 
     def open(self, committed: Ticket) -> None:
         """Everything up to `committed` survives: release what waited for it."""

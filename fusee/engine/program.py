@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fusee.engine.run import Run
     from fusee.journal.machine import Machine
     from fusee.journal.texts import Called
@@ -63,11 +61,12 @@ class Program(Protocol):
 
     machine: Machine
     ending: Ending | None
-
-    @property
-    def pending(self) -> Mapping[int, PendingOp]:
-        """Operations without an outcome, by position."""
-        ...
+    pending: dict[int, Any]
+    """Operations without an outcome, by position: `PendingOp` each."""
+    called: list[Any]
+    """Operations called since the engine last took this list: `PendingOp` each."""
+    cancelled: list[PendingOp]
+    """Operations whose cancellation the code requested since the last `take_cancelled`."""
 
     def begin(self) -> None:
         """Run the code from its first line until it waits for something."""
@@ -81,12 +80,8 @@ class Program(Protocol):
         """Say what the code does now: waits for what, returned, or raised what."""
         ...
 
-    def take_called(self) -> list[PendingOp]:
-        """Return the operations called since the last take that still wait for an outcome."""
-        ...
-
     def take_cancelled(self) -> list[PendingOp]:
-        """Return the operations whose cancellation the code requested since the last take."""
+        """Return `cancelled` and begin a new list."""
         ...
 
     def query(self, name: str, payload: bytes) -> bytes:

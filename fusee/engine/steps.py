@@ -1,7 +1,7 @@
 """Operations: how they start, and how what they bring reaches their run.
 
 Every effectful step passes the gate with the ticket of its own scheduled record, so no
-function ever runs without a durable trace of its intent (rule R-3). Read-only steps start
+function ever runs without a durable trace of its intent (rule ST-1). Read-only steps start
 at once. What arrives is handed to the code in a turn; what arrives while the code is not
 there (held, not loaded, draining) is recorded as completed and handed over later.
 """
@@ -29,7 +29,10 @@ def arm(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
     if program is None or program.pending.get(op.position) is not op or op.cancel_requested:
         return
     if op.kind is OpKind.STEP:
-        _arm_step(core, run, op, ticket)
+        if run.in_flight or run.inbox or run.attempts or op.read_only:
+            _arm_step(core, run, op, ticket)
+        else:
+            _start_behind(core, ticket, run, op)
         return
     if op.due_us:
         core.arm_timer(run, op.position, op.due_us)
@@ -50,13 +53,26 @@ def _arm_step(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
     if failed is not None:
         core.arm_timer(run, op.position, failed.due_us)
     elif op.read_only:
-        start(core, run, op)
+        core.starting.append((run, op))
     else:
-        core.gate.when(ticket, core.start_gated, (run, op))
+        _start_behind(core, ticket, run, op)
 
 
-def start(core: Core, run: Run, op: PendingOp) -> None:
+def _start_behind(core: Core, ticket: Ticket, run: Run, op: PendingOp) -> None:
+    """Run a function once its ticket commits; after a replay it has, long ago.
+
+    Even then not here, within the turn: the run's own loop is still the running one.
+    """
+    gate = core.gate
+    if ticket > gate.committed or len(gate):
+        gate.when(ticket, core.start, (run, op))
+    else:
+        core.starting.append((run, op))
+
+
+def start(core: Core, key: tuple[Run, PendingOp]) -> None:
     """Run a step function now: everything before it is committed, or it is read-only."""
+    run, op = key
     program = run.program
     if (
         core.draining

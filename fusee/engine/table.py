@@ -1,7 +1,7 @@
 """All runs this process knows: open ones as `Run`, finished ones as compact rows.
 
 One running run per workflow ID, always. Ordinals rise by one per ID for ever, so that
-leftovers of run n never touch run n+1 (rule I-1 of docs/internals/runtime.md).
+leftovers of run n never touch run n+1 (rule ID-1 of docs/internals/runtime.md).
 """
 
 from __future__ import annotations

@@ -25,31 +25,32 @@ class TimerKey(NamedTuple):
 class Timers:
     """A heap with deletion: a cancelled timer is gone from `live` at once, from the heap soon."""
 
-    __slots__ = ("_heap", "_live")
+    __slots__ = ("_heap", "live")
 
     def __init__(self) -> None:
         self._heap: list[TimerKey] = []
-        self._live: set[TimerKey] = set()
+        self.live: set[TimerKey] = set()
+        """Timers that are armed."""
 
     def __len__(self) -> int:
-        return len(self._live)
+        return len(self.live)
 
     def add(self, key: TimerKey) -> None:
         """Arm a timer. Arming it twice is arming it once."""
-        if key not in self._live:
-            self._live.add(key)
+        if key not in self.live:
+            self.live.add(key)
             heappush(self._heap, key)
 
     def cancel(self, key: TimerKey) -> None:
         """Disarm a timer; one that is not armed is left alone."""
-        self._live.discard(key)
-        if len(self._heap) > REBUILD_SIZE_MIN and len(self._heap) > 2 * len(self._live):
-            self._heap = [k for k in self._heap if k in self._live]
+        self.live.discard(key)
+        if len(self._heap) > REBUILD_SIZE_MIN and len(self._heap) > 2 * len(self.live):
+            self._heap = [k for k in self._heap if k in self.live]
             heapify(self._heap)
 
     def next_due_us(self) -> int | None:
         """Return when the next timer is due, None when none is armed."""
-        while self._heap and self._heap[0] not in self._live:
+        while self._heap and self._heap[0] not in self.live:
             heappop(self._heap)
         return self._heap[0].due_us if self._heap else None
 
@@ -59,5 +60,5 @@ class Timers:
         if due_us is None or due_us > now_us:
             return None
         key = heappop(self._heap)
-        self._live.discard(key)
+        self.live.discard(key)
         return key

@@ -31,11 +31,12 @@ from fusee.record.kinds import (
 )
 
 if TYPE_CHECKING:
-    from fusee.engine.core import Core
     from fusee.base.ids import Ticket
+    from fusee.engine.core import Core
     from fusee.engine.program import PendingOp, Program
     from fusee.journal.history import History
 
+SIGNAL = Outcome.SIGNAL
 GRACE_US = 30_000_000
 """How long a returned run waits for effectful steps that nobody awaited."""
 
@@ -46,27 +47,26 @@ GRACE_POSITION = 0
 def run_turns(core: Core, turns_max: int) -> int:
     """Run ready turns, round-robin over runs, at most `turns_max`; return how many ran."""
     ready = core.ready
+    if not ready:
+        return 0
+    core.log.now_us()  # All turns of this call have one time.
     turns = 0
     while ready and turns < turns_max and not core.draining:
         run = ready.popleft()
         run.queued = False
         turns += 1
-        _turn(core, run)
+        program = run.program
+        if run.held is not None or not (run.closed_status is None or run.viewing):
+            continue
+        if program is None:
+            _load(core, run)
+        elif program.machine.history is not None:
+            _replay_one(core, run, program)
+        elif run.inbox:
+            _deliver(core, run, program)
+        if run.inbox and run.program is not None:
+            core.queue(run)
     return turns
-
-
-def _turn(core: Core, run: Run) -> None:
-    if run.held is not None or not (run.is_open or run.viewing):
-        return
-    program = run.program
-    if program is None:
-        _load(core, run)
-    elif program.machine.history is not None:
-        _replay_one(core, run, program)
-    elif run.inbox:
-        _deliver(core, run, program)
-    if run.inbox and run.program is not None:
-        core.queue(run)
 
 
 def _load(core: Core, run: Run) -> None:
@@ -126,37 +126,37 @@ def _replay_one(core: Core, run: Run, program: Program) -> None:
 def _deliver(core: Core, run: Run, program: Program) -> None:
     """Hand over the next outcome that arrived, recording that the code sees it now."""
     item = run.inbox.popleft()
-    if isinstance(item, str):
-        arrival = _signal_arrival(run, program, item)
-        if arrival is None:
-            return
-    else:
+    if type(item) is Arrival:
         arrival = item
-    if arrival.position not in program.pending:
+    else:
+        found = _signal_arrival(run, program, item)
+        if found is None:
+            return
+        arrival = found
+    position = arrival.position
+    if position not in program.pending:
         return  # Cancelled by the code while it was on its way.
     machine = program.machine
-    now_us = core.log.now_us()
+    now_us = core.log.recent_us
     if now_us > machine.now_us:
         machine.now_us = now_us
-    if arrival.recorded:
-        machine.out.append(Delivered(arrival.position, machine.now_us))
     else:
-        payload = b"" if arrival.outcome is Outcome.SIGNAL else arrival.payload
+        now_us = machine.now_us
+    if arrival.recorded:
+        machine.out.append(Delivered(position, now_us))
+    else:
+        outcome = arrival.outcome
+        payload = b"" if outcome is SIGNAL else arrival.payload
         machine.out.append(
-            Completed(
-                arrival.position,
-                arrival.outcome,
-                machine.now_us,
-                payload,
-                True,
-                arrival.number,
-                arrival.attempt,
-            )
+            Completed(position, outcome, now_us, payload, True, arrival.number, arrival.attempt)
         )
     if run.timers:
-        core.disarm_timer(run, arrival.position)
+        core.disarm_timer(run, position)
     program.deliver(arrival)
-    _after_turn(core, run, program)
+    if machine.mismatch is None and program.ending is None:
+        _record_turn(core, run, program)
+    else:
+        _after_turn(core, run, program)
 
 
 def _signal_arrival(run: Run, program: Program, name: str) -> Arrival | None:
@@ -194,12 +194,17 @@ def _record_turn(core: Core, run: Run, program: Program) -> None:
     records = program.machine.out
     if records:
         program.machine.out = []
-        ticket = _append_turn(core, run, records, 0)
+        if run.outbox:
+            ticket = _append_turn(core, run, records, 0)
+        else:
+            ticket = core.append(run, records)
     else:
         ticket = run.last_ticket
-    for op in program.take_cancelled():
-        steps.cancel(core, run, op)
-    for op in program.take_called():
+    if program.cancelled:
+        for op in program.take_cancelled():
+            steps.cancel(core, run, op)
+    called, program.called = program.called, []
+    for op in called:
         steps.arm(core, run, op, ticket)
     if run.queries:
         messages.answer_queries(core, run)
@@ -331,7 +336,7 @@ def _fired(core: Core, run: Run, position: int) -> None:
         return
     elif op.kind is OpKind.STEP:
         # A retry: the record of the failed attempt must survive before the next one runs.
-        core.gate.when(run.last_ticket, core.start_gated, (run, op))
+        core.gate.when(run.last_ticket, core.start, (run, op))
     else:
         outcome = Outcome.TIMED_OUT if op.kind is OpKind.WAIT else Outcome.VALUE
         run.inbox.append(Arrival(position, outcome))

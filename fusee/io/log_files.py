@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fusee.base.errors import DirectoryRefused, StorageFull
-from fusee.base.limits import BLOCK_SIZE, MIB, SEGMENT_SIZE
+from fusee.base.limits import BLOCK_SIZE, MIB, SEGMENT_SIZE, SHARD_COUNT
 from fusee.log import superblock as sb
 from fusee.log.segment import (
     DATA_START,
@@ -49,7 +49,7 @@ class NewGroup(msgspec.Struct, frozen=True):
     incarnation: bytes
     slot: int = 0
     role: Role = Role.VOTER
-    shard_count: int = sb.SHARD_COUNT
+    shard_count: int = SHARD_COUNT
     epoch: int = 0
     members: tuple[Member, ...] = ()
 
@@ -89,9 +89,8 @@ def load_superblock(device: Device) -> tuple[Stored, list[int]] | None:
 
 
 def _write_copy(device: Device, stored: Stored, copy: int) -> None:
-    buffer = device.buffer(BLOCK_SIZE)
-    buffer[:] = sb.encode_copy(stored, copy)
-    device.write(sb.FILE, sb.copy_offset(copy), buffer)
+    # Not through the device's buffer: a frame may be in flight from there.
+    device.write(sb.FILE, sb.copy_offset(copy), sb.encode_copy(stored, copy))
 
 
 def save_superblock(device: Device, superblock: Superblock, before: Stored) -> Stored:

@@ -28,6 +28,10 @@ def create_file(dir_fd: int, name: str, chunks: Iterable[bytes | memoryview]) ->
             _write_all(fd, chunk)
         sync_file(fd)
         drop_cache(fd)
+    except BaseException:
+        # A full disk should not stay full of what nobody can use.
+        os.unlink(unfinished, dir_fd=dir_fd)
+        raise
     finally:
         os.close(fd)
     rename_file(dir_fd, unfinished, name)

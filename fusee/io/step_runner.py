@@ -3,7 +3,7 @@
 Immediately before each call, in the same frame, it is checked that this node may still act.
 An attempt is known by its token (the `Attempt` itself), so a late result of a timed-out
 attempt is dropped. What the host cancels (Ctrl-C, shutdown) is not an outcome: the step
-runs again after a restart (rule R-6).
+runs again after a restart (rule DR-3).
 
 At most `async_steps` async functions and `sync_threads` threads run at a time; what is over
 that waits in one queue, first come first served, as does everything while the node may not act.
@@ -27,50 +27,29 @@ from fusee.base.errors import (
     StepCancelled,
     StepTimeout,
 )
-from fusee.engine.commitlog import Pressure
+from fusee.engine.commitlog import CommitLog, Pressure
 from fusee.engine.program import Arrival
 from fusee.engine.steps import step_done, step_failed, step_lost
-from fusee.io.eager import start_task
+from fusee.io.attempt import Attempt
+from fusee.io.shell import Shell, enter, leave
 from fusee.record.failure import decode_failure, encode_failure
 from fusee.record.kinds import AttemptFailed, Outcome
-from fusee.sdk.current import CURRENT, StepContext
+from fusee.sdk.current import CURRENT
 from fusee.sdk.retry import after_failure
 
 if TYPE_CHECKING:
     from fusee.engine.core import Core
     from fusee.engine.program import PendingOp
     from fusee.engine.run import Run
-    from fusee.io.threads import Job, StepThreads
+    from fusee.io.threads import StepThreads
     from fusee.sdk.op import StepOp
 
 monotonic_ns = time.monotonic_ns
+_set_current = CURRENT.set
 
 
-class Attempt:
-    """One call of a step function; the token by which its result is known."""
-
-    __slots__ = (
-        "cancel_requested",
-        "context",
-        "deadline",
-        "first_us",
-        "job",
-        "number",
-        "op",
-        "run",
-        "task",
-    )
-
-    def __init__(self, run: Run, op: StepOp[Any], number: int, first_us: int) -> None:
-        self.run = run
-        self.op = op
-        self.number = number
-        self.first_us = first_us
-        self.context = StepContext(run.key, op.position, number)
-        self.cancel_requested = False
-        self.deadline: asyncio.TimerHandle | None = None
-        self.task: asyncio.Task[None] | None = None
-        self.job: Job | None = None
+class MayNotAct(BaseException):
+    """This node lost the proof of its quorum between choosing a step and calling it."""
 
 
 class StepRunner:
@@ -90,17 +69,20 @@ class StepRunner:
         self._async_max = async_steps
         self._on_interrupt = on_interrupt
         self._on_bug = on_bug
-        self._core: Core | None = None
+        self._core: Core
+        self._log: CommitLog
         self._random = Random()
         self._waiting: deque[Attempt] = deque()
         self._attempts: set[Attempt] = set()
         self._async_running = 0
         self._idle: asyncio.Future[None] | None = None
+        self._shell = Shell(loop)
         self.closing = False
 
     def bind(self, core: Core) -> None:
         """Say whose steps these are."""
         self._core = core
+        self._log = core.log
 
     @property
     def running(self) -> list[Attempt]:
@@ -111,20 +93,26 @@ class StepRunner:
 
     def start(self, run: Run, op: PendingOp, attempt: int, first_started_us: int) -> None:
         """Start one attempt as soon as there is room."""
-        step = cast("StepOp[Any]", op)
-        token = Attempt(run, step, attempt, first_started_us)
-        run.in_flight[step.position] = token
-        if self._waiting:
+        token = Attempt(run, cast("StepOp[Any]", op), attempt, first_started_us)
+        run.in_flight[op.position] = token
+        if (
+            self._waiting
+            or self._async_running >= self._async_max
+            or not self._threads.has_room
+            or self._log.pressure is Pressure.STOP_STEPS
+        ):
             self._waiting.append(token)
             self.start_waiting()
+        elif token.op.spec.is_async:
+            self._begin_async(token)
         else:
-            self._start(token)
+            self._begin_thread(token)
 
     def cancel(self, token: object) -> None:
         """Ask the function of an attempt to stop; its outcome still comes."""
         assert isinstance(token, Attempt), token
         token.cancel_requested = True
-        token.context.request_cancel()
+        token.cancelled = True
         if token.task is not None:
             token.task.cancel()
         elif token in self._waiting:
@@ -136,15 +124,17 @@ class StepRunner:
 
     def start_waiting(self) -> None:
         """Start what waits for room or for the right to act."""
-        while self._waiting and self._may_start(self._waiting[0]):
-            self._start(self._waiting.popleft())
+        waiting = self._waiting
+        while waiting and self._may_act() and self._has_room(waiting[0].op.spec.is_async):
+            self._begin(waiting.popleft())
 
     def stop(self) -> None:
-        """Cut off every function: async ones are cancelled, sync ones flagged. Nothing is recorded."""
+        """Cut off every function: async ones are cancelled, sync ones flagged, none recorded."""
         self.closing = True
         self._waiting.clear()
+        self._shell.discard()
         for attempt in list(self._attempts):
-            attempt.context.request_cancel()
+            attempt.cancelled = True
             if attempt.task is not None:
                 attempt.task.cancel()
             elif attempt.job is not None and attempt.job.cancel():
@@ -164,66 +154,110 @@ class StepRunner:
     def _left(self, attempt: Attempt) -> None:
         """The function of an attempt has ended."""
         self._attempts.discard(attempt)
-        if attempt.deadline is not None:
-            attempt.deadline.cancel()
+        if attempt.timer is not None:
+            attempt.timer.cancel()
         if self._idle is not None and not self._attempts and not self._idle.done():
             self._idle.set_result(None)
 
     # ------------------------------------------------------------ starting
 
-    def _may_start(self, attempt: Attempt) -> bool:
-        assert self._core is not None
-        log = self._core.log
-        if log.pressure is Pressure.STOP_STEPS or monotonic_ns() >= log.may_act_until_ns:
+    def _has_room(self, is_async: bool) -> bool:
+        if self._log.pressure is Pressure.STOP_STEPS:
             return False
-        if attempt.op.spec.is_async:
-            return self._async_running < self._async_max
-        return self._threads.has_room
+        return self._async_running < self._async_max if is_async else self._threads.has_room
 
-    def _start(self, attempt: Attempt) -> None:
-        if not self._may_start(attempt):
-            self._waiting.append(attempt)
-            return
+    def _may_act(self) -> bool:
+        return monotonic_ns() < self._log.may_act_until_ns
+
+    def _begin(self, attempt: Attempt) -> None:
+        if attempt.op.spec.is_async:
+            self._begin_async(attempt)
+        else:
+            self._begin_thread(attempt)
+
+    def _begin_async(self, attempt: Attempt) -> None:
+        """Run an async function up to its first wait; often that is its end."""
         op = attempt.op
         if not attempt.first_us:
-            assert self._core is not None
-            attempt.first_us = self._core.log.now_us()
-        self._attempts.add(attempt)
-        if op.spec.is_async:
-            self._async_running += 1
-            if op.timeout_s is not None:
-                self._begin_timeout(attempt)
-            attempt.task = start_task(self._loop, self._drive(attempt), op.variables)
-        else:
-            variables = op.variables.copy()
-            variables.run(CURRENT.set, attempt.context)
-            call = functools.partial(op.spec.fn, *op.args, **op.kwargs)
-            attempt.job = self._threads.submit(
-                call,
-                variables,
-                functools.partial(self._thread_done, attempt),
-                functools.partial(self._begin_timeout, attempt) if op.timeout_s else None,
-            )
-
-    def _begin_timeout(self, attempt: Attempt) -> None:
-        timeout_s = attempt.op.timeout_s
-        assert timeout_s is not None
-        attempt.context.deadline = time.monotonic() + timeout_s
-        attempt.deadline = self._loop.call_later(timeout_s, self._timed_out, attempt)
-
-    async def _drive(self, attempt: Attempt) -> None:
-        CURRENT.set(attempt.context)
-        op = attempt.op
+            attempt.first_us = self._log.recent_us
+        loop, shell, variables = self._loop, self._shell, op.variables
+        variables.run(_set_current, attempt)
+        if op.timeout_s is not None:
+            self._begin_timeout(attempt)
+        enter(loop, shell.task)
         try:
-            value = await op.spec.fn(*op.args, **op.kwargs)
+            # Asked in this frame: nothing may come between the proof and the call.
+            if monotonic_ns() >= self._log.may_act_until_ns:
+                raise MayNotAct
+            coroutine = op.spec.fn(*op.args, **op.kwargs)
+            awaited = variables.run(coroutine.send, None)
+        except StopIteration as done:
+            leave(loop, shell.task)
+            if shell.task.cancelling():
+                self._shell = Shell(loop)
+            if attempt.timer is not None:
+                attempt.timer.cancel()
+            self._returned(attempt, done.value)
         except BaseException as error:
-            self._end_async(attempt)
+            leave(loop, shell.task)
+            if shell.task.cancelling():
+                self._shell = Shell(loop)
+            if attempt.timer is not None:
+                attempt.timer.cancel()
             self._raised(attempt, error)
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
         else:
-            self._end_async(attempt)
+            leave(loop, shell.task)
+            self._waits(attempt, coroutine, awaited)
+
+    def _waits(self, attempt: Attempt, coroutine: Any, awaited: Any) -> None:
+        """The function waits for something: from here on it is a task."""
+        shell, self._shell = self._shell, Shell(self._loop)
+        self._async_running += 1
+        self._attempts.add(attempt)
+        attempt.task = shell.task
+        shell.carry(
+            coroutine, awaited, attempt.op.variables, functools.partial(self._async_done, attempt)
+        )
+
+    def _async_done(self, attempt: Attempt, value: Any, error: BaseException | None) -> None:
+        self._end_async(attempt)
+        if error is None:
             self._returned(attempt, value)
+        else:
+            self._raised(attempt, error)
+
+    def _begin_thread(self, attempt: Attempt) -> None:
+        op = attempt.op
+        if not attempt.first_us:
+            attempt.first_us = self._log.recent_us
+        self._attempts.add(attempt)
+        variables = op.variables.copy()
+        variables.run(_set_current, attempt)
+        attempt.job = self._threads.submit(
+            functools.partial(self._call, attempt),
+            variables,
+            functools.partial(self._thread_done, attempt),
+            functools.partial(self._begin_timeout, attempt) if op.timeout_s else None,
+        )
+
+    def _call(self, attempt: Attempt) -> Any:
+        """Call a sync function; in its thread."""
+        op = attempt.op
+        if monotonic_ns() >= self._log.may_act_until_ns:
+            raise MayNotAct
+        return op.spec.fn(*op.args, **op.kwargs)
+
+    def _wait_to_act(self, attempt: Attempt) -> None:
+        """The right to act ended before the call: the attempt goes to the head of the queue."""
+        self._waiting.appendleft(attempt)
+
+    def _begin_timeout(self, attempt: Attempt) -> None:
+        timeout_s = attempt.op.timeout_s
+        assert timeout_s is not None
+        attempt.deadline = time.monotonic() + timeout_s
+        attempt.timer = self._loop.call_later(timeout_s, self._timed_out, attempt)
 
     def _end_async(self, attempt: Attempt) -> None:
         self._async_running -= 1
@@ -234,7 +268,9 @@ class StepRunner:
     def _thread_done(self, attempt: Attempt, value: Any, error: BaseException | None) -> None:
         if error is None and inspect.isawaitable(value):
             self._async_running += 1
-            attempt.task = start_task(self._loop, self._await(attempt, value), attempt.op.variables)
+            attempt.task = asyncio.Task(
+                self._await(attempt, value), loop=self._loop, context=attempt.op.variables
+            )
             return
         attempt.job = None  # Each knows the other: the job calls back to here.
         self._left(attempt)
@@ -247,17 +283,15 @@ class StepRunner:
 
     async def _await(self, attempt: Attempt, awaitable: Any) -> None:
         """A sync function returned an awaitable: its result is the awaited one."""
-        CURRENT.set(attempt.context)
+        _set_current(attempt)
         try:
             value = await awaitable
         except BaseException as error:
-            self._end_async(attempt)
-            self._raised(attempt, error)
+            self._async_done(attempt, None, error)
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
         else:
-            self._end_async(attempt)
-            self._returned(attempt, value)
+            self._async_done(attempt, value, None)
 
     # ------------------------------------------------------------ ending
 
@@ -272,10 +306,9 @@ class StepRunner:
             )
             self._finish(attempt, error)
             return
-        self._done(attempt, Arrival(op.position, Outcome.VALUE, payload, value, attempt.number))
+        self._done(attempt, Arrival(op.position, Outcome.VALUE, payload, value, attempt.attempt))
 
     def _done(self, attempt: Attempt, arrival: Arrival) -> None:
-        assert self._core is not None
         try:
             step_done(self._core, attempt.run, attempt, arrival)
         except BaseException as error:
@@ -286,6 +319,8 @@ class StepRunner:
     def _raised(self, attempt: Attempt, error: BaseException) -> None:
         if isinstance(error, asyncio.CancelledError):
             self._cancelled(attempt)
+        elif isinstance(error, MayNotAct):
+            self._wait_to_act(attempt)
         elif isinstance(error, Exception):
             self._fail(attempt, error)
         else:
@@ -313,21 +348,20 @@ class StepRunner:
             f"step '{attempt.op.name}' ran longer than its timeout of {timeout_s:g} s"
         )
         self._fail(attempt, error)
-        attempt.context.request_cancel()
+        attempt.cancelled = True
         if attempt.task is not None:
             attempt.task.cancel()
 
     def _fail(self, attempt: Attempt, error: Exception) -> None:
         """An attempt failed: another one, or the step's outcome."""
         op = attempt.op
-        assert self._core is not None
         if attempt.cancel_requested:
             self._finish(attempt, error)
             return
         now_us = self._core.log.now_us()
         elapsed_s = max(0, now_us - attempt.first_us) / 1e6
         try:
-            verdict = after_failure(op.retry, attempt.number, error, elapsed_s, self._random)
+            verdict = after_failure(op.retry, attempt.attempt, error, elapsed_s, self._random)
         except Exception as broken:  # `when=` is the user's code.
             broken.add_note(f"raised by Retry(when=...) of step '{op.name}', asked about {error!r}")
             self._finish(attempt, broken)
@@ -335,7 +369,12 @@ class StepRunner:
         if verdict.delay_s is not None:
             due_us = now_us + int(verdict.delay_s * 1e6)
             record = AttemptFailed(
-                op.position, attempt.number, now_us, encode_failure(error), due_us, attempt.first_us
+                op.position,
+                attempt.attempt,
+                now_us,
+                encode_failure(error),
+                due_us,
+                attempt.first_us,
             )
             try:
                 step_failed(self._core, attempt.run, attempt, record)
@@ -344,8 +383,8 @@ class StepRunner:
                 raise
         elif verdict.exhausted:
             last = decode_failure(encode_failure(error))
-            text = f"step '{op.name}' failed {attempt.number} times; last: {error!r}"
-            exhausted = RetriesExhausted(text, attempt.number, last)
+            text = f"step '{op.name}' failed {attempt.attempt} times; last: {error!r}"
+            exhausted = RetriesExhausted(text, attempt.attempt, last)
             exhausted.__cause__ = last
             self._finish(attempt, exhausted)
         else:
@@ -357,5 +396,5 @@ class StepRunner:
         value = decode_failure(payload)
         self._done(
             attempt,
-            Arrival(attempt.op.position, Outcome.FAILURE, payload, value, attempt.number),
+            Arrival(attempt.op.position, Outcome.FAILURE, payload, value, attempt.attempt),
         )

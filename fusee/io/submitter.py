@@ -7,17 +7,27 @@ One write in flight: the next one takes everything appended since, so a queue he
 hide records from the batch they could share. Nothing is retried; a failed device refuses by
 itself.
 
-All methods belong to the owner's thread. While `busy` the owner calls `yield_gil()` after
-each turn: the writer needs the GIL for a moment at both ends of its system call, and would
-otherwise wait a whole switch interval (5 ms) for it.
+All methods belong to the owner's thread.
+
+The GIL. The writer needs it for a moment before its system call and again after, and the
+owner, busy with turns, does not give it up by itself for 5 ms. To release and take it back at
+once (sched_yield, or a selector polled with no timeout, as every loop does) is worse than
+nothing: a waiter is too slow to take it, and each attempt restarts its 5 ms. Measured: writes
+that starve for seconds. So the owner waits in earnest, on a lock that the writer opens, but
+only when the writer can be there:
+
+    owner    hand over, wait ── turn ── turn ── turn, wait a little ── turn ── ...
+    writer          take it, signal ──── write ────────── signal, ring
+
+`yield_gil` at the end of each turn is that second wait; it costs one look at the clock until
+the write is due (bench/submit_switch.py has the figures).
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from queue import SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from fusee.io.submit_mode import SubmitMode
@@ -31,7 +41,14 @@ OnDone = Callable[[BaseException | None], None]
 """Told how a write ended: None is durable."""
 
 _Write = tuple[str, int, "bytes | memoryview", OnDone]
-_sleep = time.sleep
+_BEGIN_S_MAX = 0.001
+"""How long the owner waits for the writer to begin; it needs some 30 us unless the CPU is taken."""
+_YIELD_S = 0.00005
+"""How long one yield waits; long enough that the writer surely runs if it can."""
+_DUE_NUMERATOR, _DUE_DENOMINATOR = 3, 4
+"""From this part of the calibrated flush on a write may be over, ..."""
+_YIELDS_A_FLUSH = 16
+"""... and so often a flush the owner finds out."""
 
 
 class Submitter:
@@ -42,9 +59,15 @@ class Submitter:
         """Whether a write is with the thread. Read only."""
         self.mode = SubmitMode(device.flush_ns)
         self._device = device
-        self._clock = clock
         self._wakeup = Wakeup(wake, self._receive)
         self._writes: SimpleQueue[_Write | None] = SimpleQueue()
+        self._clock_ns = clock.monotonic_ns
+        self._due_ns = device.flush_ns * _DUE_NUMERATOR // _DUE_DENOMINATOR
+        self._yield_every_ns = device.flush_ns // _YIELDS_A_FLUSH
+        self._yield_at_ns = 0
+        # Closed while the owner waits; opened by the writer only, closed by the owner only.
+        self._signal = Lock()
+        self._signal.acquire()
         self._ended: tuple[OnDone, BaseException | None] | None = None
         self._thread: Thread | None = None
         self._is_closed = False
@@ -56,7 +79,7 @@ class Submitter:
         """
         assert not self.busy, "one write in flight"
         assert not self._is_closed, "submit after close"
-        start_ns = self._clock.monotonic_ns()
+        start_ns = self._clock_ns()
         if self.mode.uses_thread(start_ns):
             self._hand_over((file, offset, data, on_done))
             return
@@ -68,14 +91,16 @@ class Submitter:
                 # Ctrl-C belongs to the application; the engine has been told that it stops.
                 raise
             return
-        now_ns = self._clock.monotonic_ns()
+        now_ns = self._clock_ns()
         self.mode.on_inline_write(now_ns - start_ns, now_ns)
         on_done(None)
 
     def yield_gil(self) -> None:
-        """Let the writer thread have the GIL if it has work; free of cost otherwise."""
-        if self.busy:
-            _sleep(0)
+        """Let the writer thread have the GIL if it may need it. Call after each turn."""
+        # A write that has ended waits for the loop, not for the GIL.
+        if self.busy and self._ended is None and self._clock_ns() >= self._yield_at_ns:
+            self._signal.acquire(timeout=_YIELD_S)
+            self._yield_at_ns = self._clock_ns() + self._yield_every_ns
 
     def close(self, timeout_s: float = 5.0) -> bool:
         """Wait for the write in flight and end the thread; True when nothing is left.
@@ -98,7 +123,11 @@ class Submitter:
             self._thread = Thread(target=self._work, name="fusee-writer", daemon=True)
             self._thread.start()
         self.busy = True
+        # What the last write signalled and nobody waited for.
+        self._signal.acquire(blocking=False)
         self._writes.put(write)
+        self._signal.acquire(timeout=_BEGIN_S_MAX)
+        self._yield_at_ns = self._clock_ns() + self._due_ns
 
     def _receive(self) -> None:
         ended, self._ended = self._ended, None
@@ -113,11 +142,18 @@ class Submitter:
         while (write := self._writes.get()) is not None:
             file, offset, data, on_done = write
             failure: BaseException | None = None
+            self._open_signal()
             try:
                 self._device.write(file, offset, data)
             except BaseException as error:
                 failure = error
             self._ended = (on_done, failure)
+            # Before the bell, which gives the GIL away when it writes to the loop's socket.
+            self._open_signal()
             self._wakeup.ring()
             # Not to keep a frame or an error alive until the next write.
             del write, data, on_done, failure
+
+    def _open_signal(self) -> None:
+        if self._signal.locked():
+            self._signal.release()

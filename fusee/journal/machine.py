@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fusee.base.errors import CodeError, DecodeError, NonDeterminism
+from fusee.base.errors import CodeError, DecodeError
 from fusee.base.limits import OPERATIONS_MAX
 from fusee.journal.texts import (
     Called,
@@ -54,18 +54,23 @@ class Machine:
     ) -> int | None:
         """Number an operation; return its position, or None when it contradicts the journal."""
         position = self.position + 1
-        if self.history is not None and not self._matches(position, op, name):
-            return None
-        if position > OPERATIONS_MAX:
-            self.mismatch = CodeError(
-                f"run {self.facts.workflow_id}/{self.facts.ordinal} has {OPERATIONS_MAX} operations, "
-                "the most a journal takes: continue as a new run before that"
-            )
+        history = self.history
+        if history is None or (self._matches(position, op, name) and position > history.position_last):
+            if position > OPERATIONS_MAX:
+                self.mismatch = self._journal_full()
+                return None
+            self.out.append(Scheduled(position, op, name, self.now_us, data, due_us, flags))
+        elif self.mismatch is not None:
             return None
         self.position = position
-        if self.history is None or position > self.history.position_last:
-            self.out.append(Scheduled(position, op, name, self.now_us, data, due_us, flags))
         return position
+
+    def _journal_full(self) -> CodeError:
+        run = f"{self.facts.workflow_id}/{self.facts.ordinal}"
+        return CodeError(
+            f"run {run} has {OPERATIONS_MAX} operations, the most a journal takes: continue as a "
+            "new run before that"
+        )
 
     def draw(self, op: OpKind, fresh: bytes) -> bytes | None:
         """Number and record a drawn value; return the recorded one on replay, None on mismatch."""
@@ -114,8 +119,7 @@ class Machine:
         if not self.history.deliveries:
             return None
         record = self.history.deliveries.popleft()
-        if record.at_us > self.now_us:
-            self.now_us = record.at_us
+        self.now_us = max(self.now_us, record.at_us)
         return record
 
     def at_rest(

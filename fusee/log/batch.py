@@ -18,11 +18,12 @@ from enum import IntEnum, StrEnum
 from hashlib import blake2b
 from itertools import pairwise
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from fusee.base.checksum import HASH_SIZE
+from fusee.base.ids import BatchHash, OpNumber
 from fusee.base.limits import FRAME_BYTES_MAX
 
 if TYPE_CHECKING:
@@ -37,11 +38,17 @@ _HEADER = Struct("<4sBBH16sIIQQ16sQQII16s16s")
 _UNHASHED = Struct("<4sBBH16sIIQQ16sQQII16s")
 _TABLE_ROW = Struct("<II")
 _TABLE_ROW_SIZE = _TABLE_ROW.size
+_pack_row = _TABLE_ROW.pack
+_pack_unhashed = _UNHASHED.pack
+_NEW_HASH = blake2b(digest_size=HASH_SIZE).copy
+"""A fresh hash: copying an empty one is cheaper than parsing the arguments of another."""
 _HASHED_SIZE = _UNHASHED.size
 
 HEADER_SIZE = _HEADER.size
 BATCH_BYTES_MAX = FRAME_BYTES_MAX - 64 * 1024 - FRAME_BYTES_MAX // 64
 """Largest batch: what a frame holds beside its envelope and 8 bytes of tag per 512."""
+
+_PAYLOAD_BYTES_MAX = BATCH_BYTES_MAX - HEADER_SIZE
 
 assert HEADER_SIZE == 120
 assert _HEADER.size == _HASHED_SIZE + HASH_SIZE
@@ -84,7 +91,7 @@ class BadBatch(ValueError):
 
 
 class BatchHeader(msgspec.Struct, frozen=True, gc=False):
-    """What the first 120 bytes of a batch say, proven by `hash`."""
+    """What the first 120 bytes of a batch say, proven by `hash`, in their order."""
 
     kind: int
     group_id: bytes
@@ -108,11 +115,11 @@ class Batch(msgspec.Struct, frozen=True, gc=False):
     it was first proposed, `group_count` how many atomic groups (tickets) it carries.
     """
 
-    op: int
+    op: OpNumber
     view: int
     epoch: int
     prev: bytes
-    hash: bytes
+    hash: BatchHash
     commit_op: int
     ts_us: int
     kind: int
@@ -122,11 +129,10 @@ class Batch(msgspec.Struct, frozen=True, gc=False):
 
 
 def build_batch(
-    *,
     group_id: bytes,
     epoch: int,
     view: int,
-    op: int,
+    op: OpNumber,
     prev: bytes,
     commit_op: int,
     ts_us: int,
@@ -135,23 +141,22 @@ def build_batch(
     group_count: int = 0,
 ) -> Batch:
     """Return the batch of these sections, which come in ascending order of shard."""
-    assert op > 0
-    assert len(prev) == 16 == len(group_id)
     if len(sections) == 1:
         shard, content = sections[0]
-        payload = _TABLE_ROW.pack(shard, len(content)) + content
+        payload = _pack_row(shard, len(content)) + content
     else:
         payload = _join_sections(sections)
-    payload_bytes = len(payload)
-    assert payload_bytes <= BATCH_BYTES_MAX - HEADER_SIZE
-    unhashed = _UNHASHED.pack(
+    assert len(payload) <= _PAYLOAD_BYTES_MAX, "groups are bounded before they are appended"
+    digest = _NEW_HASH()
+    digest.update(payload)
+    unhashed = _pack_unhashed(
         _MAGIC,
         BATCH_FORMAT,
         kind,
         0,
         group_id,
         epoch,
-        payload_bytes,
+        len(payload),
         view,
         op,
         prev,
@@ -159,21 +164,14 @@ def build_batch(
         ts_us,
         group_count,
         len(sections),
-        blake2b(payload, digest_size=16).digest(),
+        digest.digest(),
     )
-    digest = blake2b(unhashed, digest_size=16).digest()
+    digest = _NEW_HASH()
+    digest.update(unhashed)
+    hashed: Any = digest.digest()
+    data = unhashed + hashed + payload
     return Batch(
-        op,
-        view,
-        epoch,
-        prev,
-        digest,
-        commit_op,
-        ts_us,
-        kind,
-        group_count,
-        group_id,
-        unhashed + digest + payload,
+        op, view, epoch, prev, hashed, commit_op, ts_us, kind, group_count, group_id, data
     )
 
 
@@ -189,27 +187,10 @@ def decode_header(data: bytes | memoryview) -> BatchHeader:
     """Read the first bytes of a batch. Raises `BadBatch`; says nothing about the content."""
     if len(data) < HEADER_SIZE:
         raise BadBatch(BatchFault.SHORT)
-    (
-        magic,
-        batch_format,
-        kind,
-        flags,
-        group_id,
-        epoch,
-        payload_bytes,
-        view,
-        op,
-        prev,
-        commit_op,
-        ts_us,
-        group_count,
-        section_count,
-        payload_hash,
-        digest,
-    ) = _HEADER.unpack_from(data)
+    magic, batch_format, kind, flags, *rest = _HEADER.unpack_from(data)
     if magic != _MAGIC:
         raise BadBatch(BatchFault.NOT_A_BATCH)
-    if blake2b(data[:_HASHED_SIZE], digest_size=16).digest() != digest:
+    if blake2b(data[:_HASHED_SIZE], digest_size=16).digest() != rest[-1]:
         raise BadBatch(BatchFault.HEADER_DAMAGED)
     if batch_format != BATCH_FORMAT:
         raise BadBatch(BatchFault.OTHER_FORMAT)
@@ -217,27 +198,15 @@ def decode_header(data: bytes | memoryview) -> BatchHeader:
         raise BadBatch(BatchFault.UNKNOWN_KIND)
     if flags != 0:
         raise BadBatch(BatchFault.UNKNOWN_FLAGS)
-    if op == 0:
+    head = BatchHeader(kind, *rest)
+    if head.op == 0:
         raise BadBatch(BatchFault.BAD_OP)
-    if payload_bytes > BATCH_BYTES_MAX - HEADER_SIZE:
+    if head.payload_bytes > BATCH_BYTES_MAX - HEADER_SIZE:
         raise BadBatch(BatchFault.TOO_LONG)
-    if section_count > SECTIONS_MAX or section_count * _TABLE_ROW_SIZE > payload_bytes:
+    table_bytes = head.section_count * _TABLE_ROW_SIZE
+    if head.section_count > SECTIONS_MAX or table_bytes > head.payload_bytes:
         raise BadBatch(BatchFault.BAD_TABLE)
-    return BatchHeader(
-        kind,
-        group_id,
-        epoch,
-        payload_bytes,
-        view,
-        op,
-        prev,
-        commit_op,
-        ts_us,
-        group_count,
-        section_count,
-        payload_hash,
-        digest,
-    )
+    return head
 
 
 def decode_batch(data: bytes | memoryview) -> Batch:
@@ -253,11 +222,11 @@ def decode_batch(data: bytes | memoryview) -> Batch:
         raise BadBatch(BatchFault.PAYLOAD_DAMAGED)
     _check_table(payload, head.section_count)
     return Batch(
-        head.op,
+        OpNumber(head.op),
         head.view,
         head.epoch,
         head.prev,
-        head.hash,
+        BatchHash(head.hash),
         head.commit_op,
         head.ts_us,
         head.kind,

@@ -110,7 +110,7 @@ def next_frame(window: Window, offset: int, chain: Chain) -> Frame | None:
     if not chain.is_continued_by(envelope) or offset + size_bytes > window.size_bytes:
         return None
     if size_bytes == BLOCK_SIZE:
-        contents, tags = units[::2], list(units[1::2])
+        contents, tags = list(units[::2]), list(units[1::2])
     else:
         contents, tags = split_units(window.get(offset, size_bytes))
     block_count = size_bytes // BLOCK_SIZE

@@ -47,7 +47,7 @@ _UNHASHED: Final = Struct("<4sBBHIIQQQQQ16s16s")
 _UNHASHED_SIZE: Final = _UNHASHED.size
 ENVELOPE_SIZE: Final = _ENVELOPE.size
 _pack_block: Final = BLOCK.pack_into
-_M0, _M1, _M2, _M3, _M4, _M5, _M6, _M7 = MIX
+_, _M1, _M2, _M3, _M4, _M5, _M6, _M7 = MIX
 
 assert ENVELOPE_SIZE == 104
 assert ENVELOPE_SIZE + BATCH_BYTES_MAX <= FRAME_BYTES_MAX // BLOCK_SIZE * BLOCK_CONTENT
@@ -88,7 +88,7 @@ class BadFrame(ValueError):
 
 
 class Envelope(msgspec.Struct, frozen=True, gc=False):
-    """The local header of a frame.
+    """The local header of a frame, its fields in the order of the format.
 
     `op` is the batch's op, for a seal the head when it was written. `body_hash` is the
     batch's hash, zeros without one. `prev_local` is the `hash` of the frame before.
@@ -149,88 +149,64 @@ def encode_frame_into(
     )
     digest = blake2b(unhashed, digest_size=16).digest()
     content = unhashed + digest + body
-    base = tag_base(local_seq, file_key) ^ mix(offset // BLOCK_SIZE * BLOCK_UNITS)
-    if len(content) <= BLOCK_CONTENT:
-        assert len(buffer) == BLOCK_SIZE
-        _pack_block(
-            buffer,
-            0,
-            content[:504],
-            base ^ FIRST_MARK,
-            content[504:1008],
-            base ^ _M1,
-            content[1008:1512],
-            base ^ _M2,
-            content[1512:2016],
-            base ^ _M3,
-            content[2016:2520],
-            base ^ _M4,
-            content[2520:3024],
-            base ^ _M5,
-            content[3024:3528],
-            base ^ _M6,
-            content[3528:],
-            base ^ _M7 ^ LAST_MARK,
-        )
-    else:
-        _fill_blocks(buffer, offset, tag_base(local_seq, file_key), content)
+    _fill(buffer, offset // BLOCK_SIZE, tag_base(local_seq, file_key), content)
     return digest
 
 
-def _fill_blocks(buffer: memoryview, offset: int, base: int, content: bytes) -> None:
-    block_count = len(buffer) // BLOCK_SIZE
-    assert block_count == (len(content) + BLOCK_CONTENT - 1) // BLOCK_CONTENT
-    first_unit = offset // BLOCK_SIZE * BLOCK_UNITS
-    place = 0
-    for block in range(block_count):
-        start = block * BLOCK_CONTENT
-        tag = base ^ mix(first_unit + block * BLOCK_UNITS)
-        _pack_block(
+def _fill(buffer: memoryview, block: int, base: int, content: bytes) -> None:
+    """Cut the content into tagged units, from block number `block` of the file on."""
+    if len(content) <= BLOCK_CONTENT:
+        assert len(buffer) == BLOCK_SIZE
+        _fill_block(buffer, 0, content, 0, base ^ mix(block * BLOCK_UNITS), FIRST_MARK, LAST_MARK)
+        return
+    last = len(buffer) // BLOCK_SIZE - 1
+    assert last == (len(content) - 1) // BLOCK_CONTENT
+    for i in range(last + 1):
+        _fill_block(
             buffer,
-            place,
-            content[start : start + 504],
-            tag if block else tag ^ FIRST_MARK,
-            content[start + 504 : start + 1008],
-            tag ^ _M1,
-            content[start + 1008 : start + 1512],
-            tag ^ _M2,
-            content[start + 1512 : start + 2016],
-            tag ^ _M3,
-            content[start + 2016 : start + 2520],
-            tag ^ _M4,
-            content[start + 2520 : start + 3024],
-            tag ^ _M5,
-            content[start + 3024 : start + 3528],
-            tag ^ _M6,
-            content[start + 3528 : start + 4032],
-            tag ^ _M7 if block < block_count - 1 else tag ^ _M7 ^ LAST_MARK,
+            i * BLOCK_SIZE,
+            content,
+            i * BLOCK_CONTENT,
+            base ^ mix((block + i) * BLOCK_UNITS),
+            FIRST_MARK if i == 0 else 0,
+            LAST_MARK if i == last else 0,
         )
-        place += BLOCK_SIZE
+
+
+def _fill_block(
+    buffer: memoryview, place: int, content: bytes, start: int, tag: int, first: int, last: int
+) -> None:
+    """Cut eight units from `start` of the content; the packer adds zeros to short pieces."""
+    _pack_block(
+        buffer,
+        place,
+        content[start : start + 504],
+        tag ^ first,
+        content[start + 504 : start + 1008],
+        tag ^ _M1,
+        content[start + 1008 : start + 1512],
+        tag ^ _M2,
+        content[start + 1512 : start + 2016],
+        tag ^ _M3,
+        content[start + 2016 : start + 2520],
+        tag ^ _M4,
+        content[start + 2520 : start + 3024],
+        tag ^ _M5,
+        content[start + 3024 : start + 3528],
+        tag ^ _M6,
+        content[start + 3528 : start + 4032],
+        tag ^ _M7 ^ last,
+    )
 
 
 def decode_envelope(content: bytes | memoryview) -> Envelope:
     """Read the envelope at the start of a first unit's content. Raises `BadFrame`."""
     if len(content) < ENVELOPE_SIZE:
         raise BadFrame(FrameFault.SHORT)
-    (
-        magic,
-        frame_format,
-        kind,
-        flags,
-        body_bytes,
-        boot_count,
-        local_seq,
-        log_gen,
-        accept_view,
-        durable_op,
-        op,
-        prev_local,
-        body_hash,
-        digest,
-    ) = _ENVELOPE.unpack_from(content)
+    magic, frame_format, kind, flags, *rest = _ENVELOPE.unpack_from(content)
     if magic != _MAGIC:
         raise BadFrame(FrameFault.NOT_A_FRAME)
-    if blake2b(content[:_UNHASHED_SIZE], digest_size=16).digest() != digest:
+    if blake2b(content[:_UNHASHED_SIZE], digest_size=16).digest() != rest[-1]:
         raise BadFrame(FrameFault.DAMAGED)
     if frame_format != FRAME_FORMAT:
         raise BadFrame(FrameFault.OTHER_FORMAT)
@@ -238,23 +214,13 @@ def decode_envelope(content: bytes | memoryview) -> Envelope:
         raise BadFrame(FrameFault.UNKNOWN_KIND)
     if flags != 0:
         raise BadFrame(FrameFault.UNKNOWN_FLAGS)
-    if body_bytes > BATCH_BYTES_MAX:
+    envelope = Envelope(kind, *rest)
+    if envelope.body_bytes > BATCH_BYTES_MAX:
         raise BadFrame(FrameFault.BAD_LENGTH)
+    durable_op, op = envelope.durable_op, envelope.op
     if durable_op > op or (kind == FrameKind.BATCH and durable_op == op):
         raise BadFrame(FrameFault.BAD_WITNESS)
-    return Envelope(
-        kind,
-        body_bytes,
-        boot_count,
-        local_seq,
-        log_gen,
-        accept_view,
-        durable_op,
-        op,
-        prev_local,
-        body_hash,
-        digest,
-    )
+    return envelope
 
 
 def expected_tags(offset: int, block_count: int, local_seq: int, file_key: int) -> list[int]:

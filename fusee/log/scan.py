@@ -107,7 +107,7 @@ class LogScan:
         if finding.has_older_unit and index + 1 < len(windows):
             # The frame may not have fitted here; then it is the next segment's first.
             first = find_cause(windows[index + 1], DATA_START, chain)
-            if first.case != 1:
+            if not first.has_older_unit or (finding.case == 1 and first.case in (2, 3)):
                 finding, found_index, found_offset = first, index + 1, DATA_START
         # A frame of case 7 lies whole at the place itself and may be a witness too.
         search_from = offset if finding.case == 7 else offset + BLOCK_SIZE

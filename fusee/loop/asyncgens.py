@@ -32,6 +32,9 @@ class AsyncGens:
         self._all: list[AsyncGeneratorType[Any, Any]] = []
         self._prune_at = _PRUNE_FIRST
 
+    def __len__(self) -> int:
+        return len(self._all)
+
     def add(self, agen: AsyncGeneratorType[Any, Any]) -> None:
         """Hold a generator that is about to be iterated for the first time."""
         if len(self._all) >= self._prune_at:

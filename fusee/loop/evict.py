@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from traceback import clear_frames
 from typing import TYPE_CHECKING, Any, cast
 
 from fusee.loop.tasks import WorkflowTask
@@ -136,6 +137,27 @@ def _ended_quietly(task: WorkflowTask[Any]) -> bool:
     """Tell whether a task has ended, and mark its exception as seen."""
     if not task.done():
         return False
-    if not task.cancelled():
-        task.exception()
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        _free_frames(error)
     return True
+
+
+def _free_frames(error: BaseException) -> None:
+    """Cut an error and what it names as its cause from the frames it passed.
+
+    A frame refers to its tasks and a task's error to the frame: without this an evicted run would
+    stay in memory, which it was to leave, until the collector comes.
+    """
+    todo, seen = [error], {id(error)}
+    while todo:
+        current = todo.pop()
+        clear_frames(current.__traceback__)
+        current.__traceback__ = None
+        related: list[BaseException | None] = [current.__context__, current.__cause__]
+        if isinstance(current, BaseExceptionGroup):
+            related.extend(cast("BaseExceptionGroup[BaseException]", current).exceptions)
+        for other in related:
+            if other is not None and id(other) not in seen:
+                seen.add(id(other))
+                todo.append(other)

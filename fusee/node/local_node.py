@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 
 from fusee.base.ids import OpNumber, Reign, ShardId, Ticket
 from fusee.base.limits import (
-    GROUP_BYTES_MAX,
     STOP_STEPS_BYTES,
     WINDOW_BATCHES_MAX,
     WINDOW_BYTES_MAX,
 )
 from fusee.engine.commitlog import FOREVER_NS, Pressure, Stopped
+from fusee.io.file_log import SegmentNotReady
 from fusee.vr.normal import on_groups, on_written
-from fusee.vr.ready import Ready
 from fusee.vr.tickets import Tickets
 
 if TYPE_CHECKING:
@@ -41,16 +40,21 @@ class LocalNode:
         self.state = state
         self.storage = storage
         self.stopped: Stopped | None = None
+        self.busy = False
+        """Whether a write is in flight; the next one takes everything appended since."""
+        self.pressure = Pressure.NONE
+        self.recent_us = state.head_ts_us
         self.batches_written = 0
-        self.groups_written = 0
+        self.tickets = Tickets()
+        self.append = self.tickets.append
+        """Append one group; see `CommitLog.append`."""
         self._clock = clock
-        self._tickets = Tickets()
-        self._now_us = state.head_ts_us
+        self._refused: Batch | None = None
+        self._durable_op = self._writing_op = state.durable_op
         self._on_commit: Callable[[Ticket], None] = _nobody_listens
         self._on_stop: Callable[[Stopped], None] = _nobody_listens
         self._on_room: Callable[[], None] = _nothing
         self._witnessed_op = state.commit_op
-        self._sealing = False
 
     def listen(
         self,
@@ -73,36 +77,33 @@ class LocalNode:
     @property
     def appended(self) -> Ticket:
         """The last ticket given out."""
-        return self._tickets.appended
+        return self.tickets.appended
 
     @property
     def committed(self) -> Ticket:
         """Everything at or below this ticket survives."""
-        return self._tickets.committed
-
-    @property
-    def pressure(self) -> Pressure:
-        """How much work the log still takes, by what is not committed yet."""
-        uncommitted = self._tickets.bytes_uncommitted
-        if uncommitted <= WINDOW_BYTES_MAX:
-            return Pressure.NONE
-        return Pressure.NO_NEW_WORK if uncommitted <= STOP_STEPS_BYTES else Pressure.STOP_STEPS
-
-    def append(self, shard: ShardId, group: bytes) -> Ticket:
-        """Append one group."""
-        assert len(group) <= GROUP_BYTES_MAX, f"a group of {len(group)} bytes passed its checks"
-        return self._tickets.append(shard, group)
+        return self.tickets.committed
 
     def append_together(self, groups: Sequence[tuple[ShardId, bytes]]) -> Ticket:
         """Append groups of several shards under one ticket."""
-        return self._tickets.append_together(groups)
+        return self.tickets.append_together(groups)
+
+    def _judge_pressure(self) -> None:
+        uncommitted = self.tickets.bytes_uncommitted
+        if uncommitted <= WINDOW_BYTES_MAX:
+            self.pressure = Pressure.NONE
+        elif uncommitted <= STOP_STEPS_BYTES:
+            self.pressure = Pressure.NO_NEW_WORK
+        else:
+            self.pressure = Pressure.STOP_STEPS
 
     def now_us(self) -> int:
         """Group time: the wall clock, held flat where it is behind what was recorded."""
         now_us = self._clock.wall_us()
-        if now_us > self._now_us:
-            self._now_us = now_us
-        return self._now_us
+        if now_us > self.recent_us:
+            self.recent_us = now_us
+            return now_us
+        return self.recent_us
 
     def read(self, from_op: OpNumber, bytes_max: int) -> list[Batch]:
         """Return committed batches, pulled by readers at their own pace."""
@@ -112,73 +113,86 @@ class LocalNode:
     # ------------------------------------------------------------ the owner's duties
 
     @property
-    def wants_flush(self) -> bool:
-        """Whether something waits for a batch."""
-        return self._tickets.waiting > 0
+    def can_flush(self) -> bool:
+        """Whether `flush` would write now."""
+        return bool(self.tickets.waiting) and not self.busy and self._refused is None
 
     @property
     def uncommitted(self) -> bool:
         """Whether something appended is not committed yet."""
-        return self._tickets.committed < self._tickets.appended
+        return self.tickets.committed < self.tickets.appended
 
     def flush(self) -> bool:
         """Write what waits as one batch, if nothing is in flight; return whether it did."""
-        tickets = self._tickets
-        if (
-            not tickets.waiting
-            or self.storage.busy
-            or self.stopped is not None
-            or tickets.batches_undecided >= WINDOW_BATCHES_MAX
-        ):
+        if self.busy:
             return False
-        state = self.state
-        ready = Ready()
-        self.groups_written += tickets.waiting
-        sections = tickets.take(OpNumber(state.head_op + 1))
-        batch = on_groups(state, sections, self.now_us(), ready)
-        self.groups_written -= tickets.waiting
-        self.batches_written += 1
-        self.storage.submit(batch, state.durable_op, self._written)
+        batch = self._refused
+        if batch is None:
+            tickets = self.tickets
+            if not tickets.waiting or len(tickets.in_batches) >= WINDOW_BATCHES_MAX:
+                return False
+            if tickets.bytes_waiting > WINDOW_BYTES_MAX:
+                self._judge_pressure()
+            op = OpNumber(self.state.head_op + 1)
+            batch = on_groups(self.state, op, tickets.take(op), self.recent_us)
+            self.batches_written += 1
+        self.busy = True
+        self._writing_op = batch.op
+        try:
+            self.storage.submit(batch, self._durable_op, self._written)
+        except SegmentNotReady:
+            self.busy = False
+            self._refused = batch
+            return False
+        self._refused = None
         return True
 
     def _written(self, error: BaseException | None) -> None:
         if error is not None:
             self.stop(error)
             return
-        ready = Ready()
-        state = self.state
-        on_written(state, state.durable_op + 1, ready)
-        if ready.committed_op is not None:
-            self._on_commit(self._tickets.commit(ready.committed_op))
-        if self._tickets.waiting:
+        self.busy = False
+        op = self._durable_op = self._writing_op
+        if on_written(self.state, op):
+            ticket = self.tickets.commit(self.state.commit_op)
+            if self.pressure is not Pressure.NONE:
+                self._judge_pressure()
+            self._on_commit(ticket)
+        if self.tickets.waiting:
+            self._on_room()
+
+    def room_again(self) -> None:
+        """The storage can take the batch it refused."""
+        if self._refused is not None:
             self._on_room()
 
     def seal_if_idle(self) -> bool:
         """Write a seal when the last batch has no witness yet (S-7); return whether it did."""
-        state = self.state
-        if (
-            self._sealing
-            or self.storage.busy
-            or self.stopped is not None
-            or self._witnessed_op >= state.durable_op
-        ):
+        durable_op = self._durable_op
+        if self.busy or self._witnessed_op >= durable_op:
             return False
-        self._sealing = True
-        self._witnessed_op = state.durable_op
-        self.storage.submit_seal(state.durable_op, self._sealed)
+        self.busy = True
+        try:
+            self.storage.submit_seal(durable_op, self._sealed)
+        except SegmentNotReady:
+            self.busy = False
+            return False
+        self._witnessed_op = durable_op
         return True
 
     def _sealed(self, error: BaseException | None) -> None:
-        self._sealing = False
         if error is not None:
             self.stop(error)
-        elif self._tickets.waiting:
+            return
+        self.busy = False
+        if self.tickets.waiting:
             self._on_room()
 
     def stop(self, reason: BaseException | None) -> None:
         """Nothing will ever commit here again."""
         if self.stopped is None:
             self.stopped = Stopped(reason)
+            self.busy = True  # For ever: nothing is written after a failure.
             self._on_stop(self.stopped)
 
 

@@ -1,6 +1,6 @@
 """The log of `:memory:`: the same replica on a device whose write completes at once.
 
-Keeps the newest batches up to a bound, for readers that follow the commits; nothing of it
+Keeps the newest batches, as many as a window has, for readers that follow the commits; nothing of it
 survives the process.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from fusee.base.limits import WINDOW_BYTES_MAX
+from fusee.base.limits import WINDOW_BATCHES_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,21 +20,16 @@ if TYPE_CHECKING:
 class MemoryLog:
     """Implements `node.storage.Storage`."""
 
-    busy = False
     is_instant = True
 
     def __init__(self) -> None:
-        self._batches: deque[Batch] = deque()
-        self._bytes = 0
+        self._batches: deque[Batch] = deque(maxlen=WINDOW_BATCHES_MAX)
 
     def submit(
         self, batch: Batch, durable_op: int, on_done: Callable[[BaseException | None], None]
     ) -> None:
         """Keep a batch; it is as durable as it will ever be."""
         self._batches.append(batch)
-        self._bytes += len(batch.data)
-        while self._bytes > WINDOW_BYTES_MAX and len(self._batches) > 1:
-            self._bytes -= len(self._batches.popleft().data)
         on_done(None)
 
     def submit_seal(self, durable_op: int, on_done: Callable[[BaseException | None], None]) -> None:

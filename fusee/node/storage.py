@@ -14,11 +14,6 @@ class Storage(Protocol):
     """One replica's log. Calls report through `on_done`: None is durable."""
 
     @property
-    def busy(self) -> bool:
-        """Whether a write is in flight; the next one takes everything appended since."""
-        ...
-
-    @property
     def is_instant(self) -> bool:
         """Whether writes complete at once and cost nothing."""
         ...
@@ -26,11 +21,14 @@ class Storage(Protocol):
     def submit(
         self, batch: Batch, durable_op: int, on_done: Callable[[BaseException | None], None]
     ) -> None:
-        """Write a batch. `durable_op` is what was durable when this write was submitted."""
+        """Write a batch. `durable_op` is what was durable when this write was submitted.
+
+        Raises `SegmentNotReady`: nothing was done, submit the same batch again when told to.
+        """
         ...
 
     def submit_seal(self, durable_op: int, on_done: Callable[[BaseException | None], None]) -> None:
-        """Write a witness that everything up to `durable_op` was acknowledged."""
+        """Write a witness that everything up to `durable_op` was acknowledged. Raises alike."""
         ...
 
     def read(self, from_op: int, bytes_max: int) -> list[Batch]:

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from operator import is_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from fusee.record.plan import Kind, Misfit, Plan, Unfit, describe
-from fusee.record.scalars import kind_of, write
+from fusee.record.plan import Misfit, Plan, Unfit, describe
+from fusee.record.scalars import NUMBER, as_array, as_object, kind_of, write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-ARRAY: frozenset[Kind] = frozenset(("array",))
-OBJECT: frozenset[Kind] = frozenset(("object",))
+ARRAY: frozenset[str] = frozenset(("array",))
+OBJECT: frozenset[str] = frozenset(("object",))
 
 
 def lower_items(item: Plan, values: Iterable[Any]) -> list[Any]:
@@ -38,12 +38,10 @@ def lower_items(item: Plan, values: Iterable[Any]) -> list[Any]:
 
 def lift_items(item: Plan, raw: Any, label: str) -> list[Any]:
     """Return the lifted items of a JSON array; an error says which item."""
-    if type(raw) is not list:
-        raise Misfit(f"expected {label}, got {kind_of(raw)}")
     out: list[Any] = []
     try:
-        for value in raw:  # pyright: ignore[reportUnknownVariableType]
-            out.append(item.lift(value))
+        for value in as_array(raw, label):
+            out.append(item.lift(value))  # noqa: PERF401 - the length names the item
     except Unfit as unfit:
         raise unfit.at(f"[{len(out)}]") from None
     return out
@@ -159,14 +157,13 @@ class TuplePlan(Plan):
         return value if all(map(is_, out, value)) else out
 
     def lift(self, raw: Any) -> Any:
+        items = as_array(raw, self.label)
         least = len(self.items) - len(self.defaults)
         # NamedTuples may have grown or shrunk at the end; plain tuples must match.
-        if type(raw) is not list or len(raw) < least:  # pyright: ignore[reportUnknownArgumentType]
-            raise Misfit(f"expected {self.label}, got {kind_of(raw)}")
-        if not self.names and len(raw) != len(self.items):  # pyright: ignore[reportUnknownArgumentType]
-            raise Misfit(f"expected {self.label}, got an array of {len(raw)}")  # pyright: ignore[reportUnknownArgumentType]
+        if len(items) < least or not (self.names or len(items) == least):
+            raise Misfit(f"expected {self.label}, got an array of {len(items)}")
         out: list[Any] = []
-        for plan, item in zip(self.items, raw, strict=False):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        for plan, item in zip(self.items, items, strict=False):
             try:
                 out.append(plan.lift(item))
             except Unfit as unfit:
@@ -196,14 +193,15 @@ class DictPlan(Plan):
     def lower(self, value: Any) -> Any:
         if not isinstance(value, dict):
             raise self.misfit(value)
-        keys: Iterable[Any] = value
-        if not {*map(type, value)} <= self.key.plain:
-            keys = [self._lower_key(key) for key in value]
-        values: Iterable[Any] = value.values()
+        members = cast("dict[Any, Any]", value)
+        keys: Iterable[Any] = members
+        if not {*map(type, members)} <= self.key.plain:
+            keys = [self._lower_key(key) for key in members]
+        values: Iterable[Any] = members.values()
         if not {*map(type, values)} <= self.value.plain:
-            values = self._lower_values(value)
-        elif keys is value:
-            return value
+            values = self._lower_values(members)
+        elif keys is members:
+            return members
         return dict(zip(keys, values, strict=True))
 
     def _lower_key(self, key: Any) -> Any:
@@ -227,22 +225,24 @@ class DictPlan(Plan):
         return out
 
     def lift(self, raw: Any) -> Any:
-        if type(raw) is not dict:
-            raise Misfit(f"expected {self.label}, got {kind_of(raw)}")
-        keys: Iterable[Any] = raw  # pyright: ignore[reportUnknownVariableType]
-        if self.key_type is not None:
-            names = dict.fromkeys(raw)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-            try:
-                keys = msgspec.convert(names, dict[self.key_type, None], str_keys=True)
-            except msgspec.ValidationError as exc:
-                raise Unfit(f"a key does not fit {self.label}: {exc}") from None
+        members = as_object(raw, self.label)
         out: dict[Any, Any] = {}
-        for key, item in zip(keys, raw.values(), strict=False):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        for key, item in zip(self._lift_keys(members), members.values(), strict=False):
             try:
                 out[key] = self.value.lift(item)
             except Unfit as unfit:
                 raise unfit.at(f"[{key!r:.80}]") from None
         return out
+
+    def _lift_keys(self, members: dict[str, Any]) -> Iterable[Any]:
+        if self.key_type is None:
+            return members
+        keys: Any
+        try:
+            keys = msgspec.convert(dict.fromkeys(members), dict[self.key_type, None], str_keys=True)
+        except msgspec.ValidationError as exc:
+            raise Unfit(f"a key does not fit {self.label}: {exc}") from None
+        return keys
 
 
 class UnionPlan(Plan):
@@ -251,9 +251,9 @@ class UnionPlan(Plan):
     __slots__ = ("members",)
 
     def __init__(self, label: str, members: Sequence[Plan]) -> None:
-        super().__init__(label, frozenset().union(*(m.kinds for m in members)))
+        super().__init__(label, frozenset[str]().union(*(m.kinds for m in members)))
         # An int must meet `int` before `float`, which would take it too.
-        self.members = tuple(sorted(members, key=lambda m: m.kinds == {"int", "float"}))
+        self.members = tuple(sorted(members, key=lambda m: m.kinds == NUMBER))
         self.plain = frozenset[type]().union(*(m.plain for m in self.members))
 
     def children(self) -> tuple[Plan, ...]:

@@ -20,7 +20,7 @@ from fusee.base.limits import (
     MIB,
     TRACEBACK_BYTES_MAX,
 )
-from fusee.record.plan import class_name
+from fusee.record.plan import class_of
 from fusee.record.rebuild import decode_failure, is_error
 from fusee.record.recorded import (
     FAILURE_TAG,
@@ -30,6 +30,7 @@ from fusee.record.recorded import (
     cut,
     is_builtin,
     members_of,
+    name_of_class,
     repr_of,
     text_of,
 )
@@ -48,7 +49,7 @@ _EXCEPTIONS_MAX = 100
 _ITEMS_MAX = 100
 _FRAMES_MAX = 100
 _CANCELLED = "asyncio.exceptions:CancelledError"
-_STEP_FAILED = class_name(StepFailed)
+_STEP_FAILED = name_of_class(StepFailed)
 
 
 class _Summary(msgspec.Struct):
@@ -66,7 +67,7 @@ def encode_failure(exc: BaseException) -> bytes:
         return write(_Recorder().record(_as_error(exc), 0))
     except BaseException as bad:
         text = f"{text_of(exc)} (not recorded in full: {type(bad).__name__})"
-        return write(Recorded(type=_name(type(exc)), text=cut(text, ERROR_TEXT_BYTES_MAX)))
+        return write(Recorded(type=name_of_class(type(exc)), text=cut(text, ERROR_TEXT_BYTES_MAX)))
 
 
 def describe_failure(data: bytes | memoryview) -> tuple[str, str]:
@@ -76,13 +77,14 @@ def describe_failure(data: bytes | memoryview) -> tuple[str, str]:
     except Exception as exc:
         raise DecodeError(f"not a recorded failure: {exc}") from exc
     kind = summary.state.get("type")
-    lost = summary.type == _STEP_FAILED and isinstance(kind, str) and kind
-    return (kind if lost else summary.type), summary.text
+    if summary.type == _STEP_FAILED and isinstance(kind, str) and kind:
+        return kind, summary.text
+    return summary.type, summary.text
 
 
 def _as_error(exc: BaseException) -> BaseException:
     """Return what to record for an exception that would act on the code it is raised in."""
-    if any(class_name(cls) == _CANCELLED for cls in type(exc).__mro__):
+    if any(name_of_class(cls) == _CANCELLED for cls in type(exc).__mro__):
         error: Exception = StepCancelled(
             "the step raised CancelledError though nobody had cancelled it"
             + (f": {text_of(exc)}" if exc.args else ""),
@@ -95,13 +97,6 @@ def _as_error(exc: BaseException) -> BaseException:
     else:
         return exc
     return error.with_traceback(exc.__traceback__)
-
-
-def _name(cls: type) -> str:
-    try:
-        return cut(class_name(cls), _SHORT * 4)
-    except BaseException:
-        return "builtins:Exception"
 
 
 class _Recorder:
@@ -118,18 +113,19 @@ class _Recorder:
             return Recorded(same_as=self._numbers[id(exc)])
         number = self._numbers[id(exc)] = len(self._numbers) + 1
         self._kept.append(exc)  # an id means something only while its object lives
-        cls = type(exc)
+        cls = class_of(exc)
         notes, old_traceback, old_text = _notes_of(exc)
         deeper = depth + 1 < ERROR_CHAIN_MAX and number < _EXCEPTIONS_MAX
         node = Recorded(
-            type=_name(cls),
+            type=name_of_class(cls),
             text=self._cut(old_text or text_of(exc)),
             number=number,
-            bases=[_name(c) for c in cls.__mro__[1:_ITEMS_MAX] if c not in _OBVIOUS],
+            bases=[name_of_class(c) for c in cls.__mro__[1:_ITEMS_MAX] if c not in _OBVIOUS],
             notes=[self._cut(note) for note in notes],
             traceback=_traceback_of(exc, old_traceback),
         )
         self._left -= len(node.traceback)
+        it: Any = exc  # what isinstance narrows has its own opinion of the arguments
         args: Iterable[Any] = exc.args
         children: tuple[BaseException, ...] = ()
         if isinstance(exc, BaseExceptionGroup):
@@ -146,7 +142,7 @@ class _Recorder:
                 node.context = self.record(exc.__context__, depth + 1)
         node.suppress = exc.__suppress_context__
         node.state = {
-            name: self._item(item, depth, deeper) for name, item in _state_of(exc)[:_ITEMS_MAX]
+            name: self._item(item, depth, deeper) for name, item in _state_of(it)[:_ITEMS_MAX]
         }
         return node
 
@@ -208,8 +204,10 @@ def _notes_of(exc: BaseException) -> tuple[list[str], str, str]:
     """Return the user's notes, and traceback and message kept by an earlier recording."""
     notes: list[str] = []
     old_traceback = old_text = ""
-    found: Any = getattr(exc, "__notes__", ())
-    for note in list(found)[:_ITEMS_MAX] if isinstance(found, (list, tuple)) else []:  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    found: Any = getattr(exc, "__notes__", None)
+    if not isinstance(found, list):
+        return notes, "", ""
+    for note in cast("list[Any]", found)[:_ITEMS_MAX]:
         text = note if type(note) is str else repr_of(note)
         if text.startswith(TRACEBACK_MARK):
             old_traceback = text.removeprefix(TRACEBACK_MARK)

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from fusee.record.containers import OBJECT
-from fusee.record.plan import Misfit, Plan, Unfit, describe
+from fusee.record.plan import Misfit, Plan, Unfit, class_of, describe
 from fusee.record.scalars import NAIVE, NOT_FINITE, write
-from fusee.record.tags import ALL_KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 class ModelPlan(Plan):
@@ -27,9 +26,8 @@ class ModelPlan(Plan):
 
     __slots__ = ("by_alias", "cls")
 
-    def __init__(self, label: str, cls: Any) -> None:
-        root = "root" in cls.model_fields
-        super().__init__(label, ALL_KINDS if root else OBJECT)
+    def __init__(self, label: str, cls: Any, root_kinds: frozenset[str] | None) -> None:
+        super().__init__(label, root_kinds or OBJECT)
         config: Mapping[str, Any] = cls.model_config
         self.cls = cls
         self.by_alias = not (config.get("populate_by_name") or config.get("validate_by_name"))
@@ -84,9 +82,8 @@ class ModelPlan(Plan):
             if field.exclude or old == new:
                 continue
             # In the repeated hour of a zone, equal instants of two zones compare unequal.
-            if isinstance(old, datetime) and isinstance(new, datetime):
-                if old.timestamp() == new.timestamp():
-                    continue
+            if isinstance(old, datetime) and old.timestamp() == new.timestamp():
+                continue
             raise Unfit(f"it would come back with another value from {self.label}'s JSON").at(
                 f".{name}"
             )
@@ -108,19 +105,24 @@ def read_model(cls: Any, raw: Any) -> Any:
 
 def _settle(value: Any, written: Any) -> Any:
     """Return `written`, the JSON form of `value`, with sets in the order of their encodings."""
-    if isinstance(value, float):
+    cls = class_of(value)
+    if issubclass(cls, float):
         if not math.isfinite(value) and not isinstance(written, str):
             raise Unfit(NOT_FINITE)
-    elif isinstance(value, datetime):
+    elif issubclass(cls, datetime):
         if value.utcoffset() is None:
             raise Unfit(NAIVE)
-    elif isinstance(value, (set, frozenset)) and isinstance(written, list):
-        items: list[Any] = [_settle(v, w) for v, w in zip(value, written, strict=False)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        items.sort(key=write)
+    elif isinstance(written, list) and issubclass(cls, (list, tuple, set, frozenset)):
+        items = _settle_items(value, cast("list[Any]", written))
+        if issubclass(cls, (set, frozenset)):
+            items.sort(key=write)
         return items
-    elif isinstance(value, (list, tuple)) and isinstance(written, list):
-        return [_settle(v, w) for v, w in zip(value, written, strict=False)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    elif isinstance(value, dict) and isinstance(written, dict):
-        pairs = zip(written.items(), value.values(), strict=False)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        return {key: _settle(v, w) for (key, w), v in pairs}  # pyright: ignore[reportUnknownVariableType]
-    return written  # pyright: ignore[reportUnknownVariableType]
+    elif isinstance(written, dict) and issubclass(cls, dict):
+        members = cast("dict[str, Any]", written)
+        items = _settle_items(value.values(), members.values())
+        return dict(zip(members, items, strict=False))
+    return cast("Any", written)
+
+
+def _settle_items(values: Iterable[Any], written: Iterable[Any]) -> list[Any]:
+    return [_settle(v, w) for v, w in zip(values, written, strict=False)]

@@ -27,6 +27,7 @@ CLOSES = 2
 """Mark: the group ends a run."""
 
 _ARRAY4 = b"\x94"
+_ARRAY_OF_1 = b"\xdd\x00\x00\x00\x01"
 _ARRAY32 = b"\xdd"
 
 
@@ -60,6 +61,8 @@ def encode_group(workflow_id: str, ordinal: int, marks: int, records: bytes) -> 
 
 def encode_section(groups: Sequence[bytes]) -> bytes:
     """Return a shard's section: the groups, in order, as one msgpack array."""
+    if len(groups) == 1:
+        return _ARRAY_OF_1 + groups[0]
     return b"".join((_ARRAY32, len(groups).to_bytes(4, "big"), *groups))
 
 

@@ -12,9 +12,10 @@ their classes are known by their attributes.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import sys
 import typing
-from typing import Annotated, Any, Final, ForwardRef, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Final, ForwardRef, NamedTuple, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -23,7 +24,7 @@ _PARAMETERS = ("ParamSpec", "ParamSpecArgs", "ParamSpecKwargs", "TypeVarTuple")
 _NO_DEFAULT: Any = msgspec.NODEFAULT
 
 
-class Field(msgspec.Struct, frozen=True, gc=False):
+class Field(NamedTuple):
     """One field of a class: its name here, its name in JSON, its type and default."""
 
     name: str
@@ -56,6 +57,13 @@ def strip(annotation: Any) -> Any:
             return annotation
 
 
+def is_constrained(annotation: Any) -> bool:
+    """Return whether the annotation carries constraints of msgspec."""
+    if get_origin(annotation) is not Annotated:
+        return False
+    return any(isinstance(extra, msgspec.Meta) for extra in get_args(annotation)[1:])
+
+
 def is_dataclass(cls: Any) -> bool:
     """Return whether `cls` is a standard dataclass."""
     return isinstance(cls, type) and dataclasses.is_dataclass(cls)
@@ -77,7 +85,7 @@ def is_pydantic(cls: Any) -> bool:
 
 def is_named_tuple(cls: Any) -> bool:
     """Return whether `cls` was made by NamedTuple or namedtuple."""
-    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
+    return hasattr(cls, "_fields") and isinstance(cls, type) and issubclass(cls, tuple)
 
 
 def fields_of(annotation: Any) -> tuple[Field, ...]:
@@ -138,9 +146,7 @@ def _class_hints(annotation: Any) -> dict[str, Any]:
     if not filled:
         return hints
     owners = {
-        name: klass
-        for klass in reversed(cls.__mro__)
-        for name in klass.__dict__.get("__annotations__", ())
+        name: klass for klass in reversed(cls.__mro__) for name in inspect.get_annotations(klass)
     }
     if not hasattr(cls, "__orig_bases__") or not owners:
         return hints

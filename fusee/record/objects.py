@@ -8,26 +8,27 @@ from __future__ import annotations
 
 import copy
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from fusee.record.containers import ARRAY, OBJECT
 from fusee.record.plan import Misfit, Plan, Unfit, describe
-from fusee.record.scalars import kind_of
+from fusee.record.scalars import as_array, as_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fusee.record.hints import Field
 
+_SEEN_MAX = 64
 _UNSET: Any = msgspec.NODEFAULT
 
 
 class ObjectPlan(Plan):
     """A class with fields. `complete` is called once the plans of the fields are known."""
 
-    __slots__ = ("cls", "fields", "get", "names", "plains", "plans")
+    __slots__ = ("cls", "fields", "get", "names", "plains", "plans", "seen")
 
     def __init__(self, label: str, cls: Any) -> None:
         super().__init__(label, OBJECT)
@@ -36,6 +37,8 @@ class ObjectPlan(Plan):
         self.plans: tuple[Plan, ...] = ()
         self.names: tuple[str, ...] = ()
         self.plains: tuple[frozenset[type], ...] = ()
+        self.seen: set[tuple[type, ...]] = set()
+        """Types of field values that were found plain together; saves a test per field."""
         self.get: Callable[[Any], tuple[Any, ...]] = lambda value: ()
 
     def complete(self, fields: tuple[Field, ...], plans: tuple[Plan, ...]) -> None:
@@ -69,9 +72,15 @@ class ObjectPlan(Plan):
             values = self.get(value)
         except AttributeError as exc:
             raise Unfit(f"a {self.label} lacks a field: {exc}") from None
-        for item, plain in zip(values, self.plains):  # noqa: B905 - the check costs a third
-            if type(item) not in plain:
+        types = tuple(map(type, values))
+        return value if types in self.seen else self._lower_new(value, values, types)
+
+    def _lower_new(self, value: Any, values: tuple[Any, ...], types: tuple[type, ...]) -> Any:
+        for cls, plain in zip(types, self.plains, strict=True):
+            if cls not in plain:
                 return self._lower_each(value, values)
+        if len(self.seen) < _SEEN_MAX:
+            self.seen.add(types)
         return value
 
     def _lower_each(self, value: Any, values: tuple[Any, ...]) -> Any:
@@ -102,11 +111,10 @@ class ObjectPlan(Plan):
         return self._build(self._lift_fields(raw))
 
     def _lift_fields(self, raw: Any) -> dict[str, Any]:
-        if type(raw) is not dict:
-            raise Misfit(f"expected {self.label}, got {kind_of(raw)}")
+        members = as_object(raw, self.label)
         out: dict[str, Any] = {}
         for field, plan in zip(self.fields, self.plans, strict=True):
-            item: Any = raw.get(field.key, _UNSET)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+            item = members.get(field.key, _UNSET)
             if item is not _UNSET:
                 try:
                     out[field.name] = plan.lift(item)
@@ -154,17 +162,14 @@ class StructPlan(ObjectPlan):
     def lift(self, raw: Any) -> Any:
         tag, tag_field = self.config.tag, self.config.tag_field
         if self.config.array_like:
-            if type(raw) is not list:
-                raise Misfit(f"expected {self.label}, got {kind_of(raw)}")
-            items: list[Any] = raw  # pyright: ignore[reportUnknownVariableType]
+            items = as_array(raw, self.label)
             if tag is not None:
                 if items[:1] != [tag]:
                     raise Misfit(f"expected {self.label} with tag {tag!r}")
                 items = items[1:]
             raw = dict(zip((f.key for f in self.fields), items, strict=False))
-        elif type(raw) is dict and tag is not None:
-            if raw.get(tag_field, tag) != tag:  # pyright: ignore[reportUnknownMemberType]
-                raise Misfit(f"expected {self.label} with tag {tag!r}")
+        elif tag is not None and as_object(raw, self.label).get(tag_field, tag) != tag:
+            raise Misfit(f"expected {self.label} with tag {tag!r}")
         return self._build(self._lift_fields(raw))
 
     def _build(self, values: dict[str, Any]) -> Any:
@@ -182,20 +187,19 @@ class TypedDictPlan(ObjectPlan):
     def lower(self, value: Any) -> Any:
         if not isinstance(value, dict):
             raise self.misfit(value)
+        members = cast("dict[Any, Any]", value)
         out: dict[str, Any] = {}
         for name, plan, field in zip(self.names, self.plans, self.fields, strict=True):
-            if name in value:
+            if name in members:
                 try:
-                    out[name] = plan.lower(value[name])
+                    out[name] = plan.lower(members[name])
                 except Unfit as unfit:
                     raise unfit.at(f"[{name!r}]") from None
             elif field.required:
                 raise Misfit(f"{self.label} lacks the required key {name!r}")
-        if len(out) != len(value):  # pyright: ignore[reportUnknownArgumentType]
-            extra = [key for key in value if key not in out]  # pyright: ignore[reportUnknownVariableType]
-            raise Misfit(
-                f"{self.label} does not declare the key {extra[0]!r:.80}; it would be lost"
-            )
+        for key in members:
+            if key not in out:
+                raise Misfit(f"{self.label} does not declare the key {key!r:.80}; it would be lost")
         return out
 
     def _build(self, values: dict[str, Any]) -> Any:

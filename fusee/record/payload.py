@@ -72,6 +72,10 @@ def _make_codec(annotation: Any, where: str, limit: int) -> Codec:
         plan = schema.plan_of(annotation)
     except Unfit as unfit:
         raise EncodeError(f"{where}: {unfit}") from unfit
+    except RecursionError as exc:
+        raise EncodeError(
+            f"{where}: the annotation refers to itself through a type alias; use a class, or Any"
+        ) from exc
     return Codec(annotation, plan, where, limit)
 
 
@@ -162,8 +166,10 @@ def _roundtripper(
         try:
             return data, read(data or b"null")
         except Exception as exc:
-            error = _decode_error(exc, data, plan, plan.label, where)
-            raise EncodeError(f"the value would not come back: {error}") from exc
+            if isinstance(exc, MemoryError):
+                raise
+            text = _why_unread(exc, data, plan)
+            raise EncodeError(f"{where}: the value would not come back: {text}") from exc
 
     return roundtrip
 
@@ -205,6 +211,10 @@ def _decode_error(
 ) -> Exception:
     if isinstance(exc, MemoryError):
         return exc
+    return DecodeError(f"{where}: cannot be read as {label}: {_why_unread(exc, data, plan)}")
+
+
+def _why_unread(exc: Exception, data: bytes | memoryview, plan: Plan) -> str:
     text = str(exc)
     if isinstance(exc, RecursionError):
         text = "nested too deeply"
@@ -216,4 +226,4 @@ def _decode_error(
             text = str(unfit)
         except Exception:
             text = str(exc)
-    return DecodeError(f"{where}: cannot be read as {label}: {text}")
+    return text

@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import io
 import types
-from typing import Any, Literal
-
-Kind = Literal["null", "bool", "int", "float", "str", "array", "object"]
+from typing import Any, cast
 
 NOTHING: frozenset[type] = frozenset()
 SCALARS = frozenset((str, int, bool, type(None)))
@@ -53,7 +51,7 @@ class Plan:
     def __init__(
         self,
         label: str,
-        kinds: frozenset[Kind],
+        kinds: frozenset[str],
         plain: frozenset[type] = NOTHING,
         *,
         native: bool = True,
@@ -124,7 +122,7 @@ def usual_fix(value: Any) -> str | None:
     for cls, text in _FIXES:
         if isinstance(value, cls):
             return text
-    cls = type(value)
+    cls = class_of(value)
     if cls.__module__ in _LOCKS:
         return f"a {cls.__name__}, which only means something in this process; leave it out"
     return None
@@ -132,9 +130,14 @@ def usual_fix(value: Any) -> str | None:
 
 def describe(value: Any) -> str:
     """Return what a value is, with the fix where there is a usual one."""
-    cls = type(value)
+    cls = class_of(value)
     name = cls.__qualname__ if cls.__module__ == "builtins" else class_name(cls).replace(":", ".")
     return "None" if value is None else usual_fix(value) or name
+
+
+def class_of(value: Any) -> type[Any]:
+    """Return `type(value)`, which type checkers take for less than it is."""
+    return cast("type[Any]", type(value))
 
 
 def class_name(cls: type) -> str:

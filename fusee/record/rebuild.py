@@ -10,6 +10,7 @@ gets this rebuilt object too, so live and replayed code see the same.
 from __future__ import annotations
 
 import sys
+from types import MappingProxyType
 from typing import Any, cast
 
 import msgspec
@@ -26,6 +27,7 @@ from fusee.record.recorded import (
     cut,
     is_builtin,
     members_of,
+    name_of_class,
     text_of,
 )
 from fusee.record.tags import ANY, KEY
@@ -39,7 +41,10 @@ def decode_failure(data: bytes | memoryview) -> Exception:
         recorded = _read(data)
     except Exception as exc:
         raise DecodeError(f"not a recorded failure: {exc}") from exc
-    return _Rebuilder().rebuild(recorded)
+    try:
+        return _Rebuilder().rebuild(recorded)
+    except Exception:  # a class that fights back is as good as gone
+        return _lost(recorded)
 
 
 class _Rebuilder:
@@ -71,19 +76,18 @@ class _Rebuilder:
             exc = _bare(cls, args)
             if exc is not None:
                 return exc
-        lost = StepFailed(node.text, type=node.type)
-        lost.__dict__[BASES_ATTRIBUTE] = tuple(node.bases)
-        return lost
+        return _lost(node)
 
     def _group(
         self, cls: type[Exception] | None, node: Recorded, args: tuple[Any, ...]
     ) -> Exception:
         children = [self.rebuild(child) for child in node.group or ()]
         message = args[0] if args and isinstance(args[0], str) else node.text
+        maker: Any = cls
         if cls is not None and issubclass(cls, ExceptionGroup):
             try:
-                made: Any = cls.__new__(cls, message, children)
-                if type(made) is cls:
+                made: Any = maker.__new__(maker, message, children)
+                if type(made) is maker:
                     return made
             except BaseException:
                 pass
@@ -93,23 +97,21 @@ class _Rebuilder:
         return group
 
     def _item(self, item: Any) -> Any:
-        if type(item) is dict and KEY in item:
-            tag: Any = cast("dict[str, Any]", item)[KEY]
-            if type(tag) is list and tag[:1] == [FAILURE_TAG]:
+        if isinstance(item, dict):
+            tag: Any = cast("dict[str, Any]", item).get(KEY)
+            if isinstance(tag, list) and tag[:1] == [FAILURE_TAG]:
                 try:
-                    return self.rebuild(msgspec.convert(tag[1], Recorded))  # pyright: ignore[reportUnknownArgumentType]
-                except (msgspec.ValidationError, IndexError):
+                    return self.rebuild(msgspec.convert(tag[-1], Recorded))  # pyright: ignore[reportUnknownArgumentType]
+                except msgspec.ValidationError:
                     return None
         try:
             return ANY.lift(item)
         except Exception:  # a class that is gone: the plain form says more than nothing
-            return item
+            return cast("Any", item)
 
     def _set(self, exc: Exception, name: str, item: Any) -> None:
-        if isinstance(exc, StepFailed) and name not in ("type", "message", BASES_ATTRIBUTE):
-            # Attributes of a lost class may be called like a method of ours.
-            if hasattr(type(exc), name):
-                return
+        if isinstance(exc, StepFailed) and hasattr(type(exc), name):
+            return  # a lost class may have called an attribute like a method of ours
         value = self._item(item)
         member = members_of(type(exc)).get(name)
         try:
@@ -122,12 +124,18 @@ class _Rebuilder:
 
     def _tell(self, exc: Exception, node: Recorded) -> None:
         for note in node.notes:
-            BaseException.add_note(exc, note)
+            exc.add_note(note)
         said = text_of(exc)
         if said != node.text and cut(said, ERROR_TEXT_BYTES_MAX) != node.text:
-            BaseException.add_note(exc, TEXT_MARK + node.text)
+            exc.add_note(TEXT_MARK + node.text)
         if node.traceback:
-            BaseException.add_note(exc, TRACEBACK_MARK + node.traceback)
+            exc.add_note(TRACEBACK_MARK + node.traceback)
+
+
+def _lost(node: Recorded) -> StepFailed:
+    lost = StepFailed(node.text, type=node.type)
+    lost.__dict__[BASES_ATTRIBUTE] = tuple(node.bases)
+    return lost
 
 
 def _bare(cls: type[Exception], args: tuple[Any, ...]) -> Exception | None:
@@ -155,10 +163,8 @@ def _lookup(module: str, path: list[str]) -> Any:
     # Through __dict__ only: a module's __getattr__ may import what was not imported yet.
     found: Any = sys.modules.get(module)
     for part in path:
-        try:
-            found = vars(found).get(part)
-        except TypeError:
-            return None
+        members: Any = getattr(found, "__dict__", None)
+        found = members.get(part) if type(members) in (dict, MappingProxyType) else None
     return found
 
 
@@ -172,7 +178,7 @@ def is_error(exc: BaseException, name: str) -> bool:
     class or one of its bases has the name. A package's public name serves for a class it
     defines in a private module: "stripe.CardError" for "stripe._error:CardError".
     """
-    names = [class_name(cls) for cls in type(exc).__mro__]
+    names = [name_of_class(cls) for cls in type(exc).__mro__]
     if isinstance(exc, StepFailed):
         names += [exc.type, *exc.__dict__.get(BASES_ATTRIBUTE, ())]
     wanted = _spellings(name)

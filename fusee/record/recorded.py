@@ -15,6 +15,9 @@ from typing import Any
 
 import msgspec
 
+from fusee.base.limits import NAME_BYTES_MAX
+from fusee.record.plan import class_name
+
 TRACEBACK_MARK = "Recorded traceback (most recent call last):\n"
 """How the note begins that stands for the lost `__traceback__`."""
 TEXT_MARK = "Recorded message: "
@@ -56,6 +59,14 @@ def members_of(cls: type) -> dict[str, Any]:
                 if not name.startswith("__") and (ours or name not in _SKIPPED):
                     found.setdefault(name, member)
     return found
+
+
+def name_of_class(cls: type) -> str:
+    """Return a class as "module:qualname", whatever its metaclass does."""
+    try:
+        return cut(class_name(cls), NAME_BYTES_MAX * 4)
+    except BaseException:
+        return "builtins:Exception"
 
 
 def is_builtin(cls: type) -> bool:

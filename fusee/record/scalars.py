@@ -20,19 +20,20 @@ from ipaddress import (
     IPv6Network,
 )
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 import msgspec
 
-from fusee.record.plan import NOTHING, Kind, Plan, Unfit
+from fusee.record.plan import NOTHING, Misfit, Plan, Unfit, class_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NULL: frozenset[Kind] = frozenset(("null",))
-TEXT: frozenset[Kind] = frozenset(("str",))
-NUMBER: frozenset[Kind] = frozenset(("int", "float"))
+INT: frozenset[str] = frozenset(("int",))
+NULL: frozenset[str] = frozenset(("null",))
+TEXT: frozenset[str] = frozenset(("str",))
+NUMBER: frozenset[str] = frozenset(("int", "float"))
 
 IP_CLASSES = (IPv4Address, IPv6Address, IPv4Network, IPv6Network, IPv4Interface, IPv6Interface)
 PATH_CLASSES = (Path, PurePath, PurePosixPath, PureWindowsPath, type(Path()))
@@ -59,7 +60,7 @@ class Scalar(Plan):
 
     __slots__ = ("base", "plainly")
 
-    def __init__(self, base: type, kinds: frozenset[Kind], plainly: Callable[[Any], Any]) -> None:
+    def __init__(self, base: type, kinds: frozenset[str], plainly: Callable[[Any], Any]) -> None:
         super().__init__(base.__name__, kinds, frozenset((base,)))
         self.base = base
         self.plainly = plainly
@@ -244,7 +245,7 @@ class TextForm(Plan):
 def read_text_form(base: Any, raw: Any) -> Any:
     """Return the path or address that `raw` names. Raises `Unfit`."""
     if type(raw) is not str:
-        raise Unfit(f"expected {base.__name__} as text, got {json_type(raw)}")
+        raise Unfit(f"expected {base.__name__} as text, got {kind_of(raw)}")
     try:
         return base(raw)
     except ValueError as exc:
@@ -283,7 +284,7 @@ class EnumScalar(Plan):
     __slots__ = ("base",)
 
     def __init__(self, base: type[Enum]) -> None:
-        kind: Kind = "str" if all(type(m.value) is str for m in base) else "int"
+        kind = "str" if all(type(m.value) is str for m in base) else "int"
         super().__init__(base.__qualname__, frozenset((kind,)), frozenset((base,)))
         self.base = base
 
@@ -309,10 +310,10 @@ def convert(raw: Any, cls: Any, label: str) -> Any:
     try:
         return msgspec.convert(raw, cls)
     except msgspec.ValidationError as exc:
-        raise Unfit(f"expected {label}, got {json_type(raw)}: {exc}") from None
+        raise Unfit(f"expected {label}, got {kind_of(raw)}: {exc}") from None
 
 
-_KINDS: dict[type, Kind] = {
+_KINDS: dict[type, str] = {
     type(None): "null",
     bool: "bool",
     int: "int",
@@ -323,20 +324,29 @@ _KINDS: dict[type, Kind] = {
 }
 
 
-def kind_of(raw: Any) -> Kind:
+def kind_of(raw: Any) -> str:
     """Return which kind of JSON a plain value is."""
-    return _KINDS.get(type(raw), "object")
+    return _KINDS.get(class_of(raw), "object")
 
 
-def json_type(raw: Any) -> str:
-    """Return how messages name a JSON value."""
-    return kind_of(raw)
+def as_array(raw: Any, label: str) -> list[Any]:
+    """Return the JSON array. Raises `Misfit` if it is something else."""
+    if type(raw) is not list:
+        raise Misfit(f"expected {label}, got {kind_of(raw)}")
+    return cast("list[Any]", raw)
+
+
+def as_object(raw: Any, label: str) -> dict[str, Any]:
+    """Return the JSON object. Raises `Misfit` if it is something else."""
+    if type(raw) is not dict:
+        raise Misfit(f"expected {label}, got {kind_of(raw)}")
+    return cast("dict[str, Any]", raw)
 
 
 SCALAR_PLANS: dict[Any, Plan] = {
     type(None): NoneScalar(),
     bool: BoolScalar(),
-    int: Scalar(int, frozenset(("int",)), int.__int__),
+    int: Scalar(int, INT, int.__int__),
     float: FloatScalar(),
     str: Scalar(str, TEXT, str.__str__),
     bytes: Scalar(bytes, TEXT, lambda value: bytes(bytearray(value))),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import collections
 import collections.abc as cabc
+import copy
 import inspect
 import types
 import typing
@@ -20,20 +21,22 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 
 from fusee.record import hints
-from fusee.record.containers import DictPlan, ListPlan, SetPlan, TuplePlan, UnionPlan
+from fusee.record.containers import OBJECT, DictPlan, ListPlan, SetPlan, TuplePlan, UnionPlan
 from fusee.record.foreign import ModelPlan, read_model
 from fusee.record.objects import ObjectPlan, StructPlan, TypedDictPlan
-from fusee.record.plan import Plan, Unfit, reachable
+from fusee.record.plan import NOTHING, Plan, Unfit, class_of, reachable
 from fusee.record.scalars import (
+    INT,
     SCALAR_PLANS,
     Choice,
     EnumScalar,
     FloatScalar,
-    TextForm,
+    Scalar,
+    kind_of,
     read_text_form,
     write,
 )
-from fusee.record.tags import ALL_KINDS, ANY, know
+from fusee.record.tags import ANY, know
 
 _LISTS = {
     list: (list,),
@@ -112,6 +115,13 @@ def _read_custom(cls: Any, raw: Any) -> Any:
 
 
 def _build(annotation: Any, building: dict[Any, Plan]) -> Plan:
+    if hints.is_constrained(annotation):
+        # Only msgspec's decoder checks constraints, so no value may take the direct path.
+        plan = _build(get_args(annotation)[0], building)
+        if plan.plain:
+            plan = copy.copy(plan)
+            plan.plain = NOTHING
+        return plan
     annotation = hints.strip(annotation)
     if annotation in (Any, object, inspect.Parameter.empty):
         return ANY
@@ -135,6 +145,8 @@ def _build(annotation: Any, building: dict[Any, Plan]) -> Plan:
         return _build_container(annotation, origin, args, building) or _build_class(
             annotation, origin, building
         )
+    if isinstance(annotation, (str, typing.ForwardRef)):
+        raise Unfit(f"the name {hints.label(annotation)!r} stands for no type here; pass the type")
     raise Unfit(f"{hints.label(annotation)} is not a type that can be stored")
 
 
@@ -165,21 +177,22 @@ def _item(args: tuple[Any, ...], building: dict[Any, Plan]) -> Plan:
 
 def _build_dict(label: str, key: Any, value: Plan, building: dict[Any, Plan]) -> Plan:
     plan = _build(key, building)
-    if plan is ANY or plan is SCALAR_PLANS[str]:
+    if plan is ANY or (isinstance(plan, Scalar) and plan.base is str):
         return DictPlan(label, SCALAR_PLANS[str], None, value)
     one_kind = len(plan.kinds - {"int"}) <= 1 and not plan.kinds & {"null", "bool"}
-    scalar = plan in SCALAR_PLANS.values() and not isinstance(plan, TextForm)
-    if not (one_kind and (scalar or isinstance(plan, (EnumScalar, Choice)))):
+    is_key = isinstance(plan, (Scalar, EnumScalar, Choice)) and plan.native
+    if not (one_kind and is_key):
         raise Unfit(f"{label}: a {plan.label} cannot be a key in JSON; use a list of pairs")
     return DictPlan(label, plan, key, value)
 
 
-def _build_class(annotation: Any, origin: type, building: dict[Any, Plan]) -> Plan:
+def _build_class(annotation: Any, origin: type[Any], building: dict[Any, Plan]) -> Plan:
     label = hints.label(annotation)
     if issubclass(origin, Enum):
         return _build_enum(label, origin)
     if hints.is_pydantic(origin):
-        return ModelPlan(label, origin)
+        root = origin.model_fields.get("root")
+        return ModelPlan(label, origin, None if root is None else _kinds(root.annotation, building))
     plan: ObjectPlan | TuplePlan
     if hints.is_named_tuple(origin):
         plan = TuplePlan(label, origin)
@@ -197,6 +210,13 @@ def _build_class(annotation: Any, origin: type, building: dict[Any, Plan]) -> Pl
     finally:
         del building[annotation]
     return plan
+
+
+def _kinds(annotation: Any, building: dict[Any, Plan]) -> frozenset[str]:
+    try:
+        return _build(annotation, building).kinds
+    except Unfit:  # a type of pydantic's own
+        return ANY.kinds
 
 
 def _complete(plan: ObjectPlan | TuplePlan, annotation: Any, building: dict[Any, Plan]) -> None:
@@ -234,8 +254,6 @@ def _unsupported(label: str, origin: type) -> Unfit:
 
 def _build_union(annotation: Any, args: tuple[Any, ...], building: dict[Any, Plan]) -> Plan:
     label = hints.label(annotation)
-    if annotation in building:
-        raise Unfit(f"{label} refers to itself through a type alias; use a class, or Any")
     members: list[Plan] = []
     for arg in args:
         plan = _build(arg, building)
@@ -255,7 +273,7 @@ def _build_union(annotation: Any, args: tuple[Any, ...], building: dict[Any, Pla
 
 def _distinct(one: Plan, other: Plan) -> bool:
     common = one.kinds & other.kinds
-    if common == {"int"} and (isinstance(one, FloatScalar) or isinstance(other, FloatScalar)):
+    if common == INT and (isinstance(one, FloatScalar) or isinstance(other, FloatScalar)):
         return True  # floats are always written with a point or exponent
     if not common:
         return True
@@ -264,7 +282,7 @@ def _distinct(one: Plan, other: Plan) -> bool:
         if a.tag is not None and b.tag is not None and a.tag_field == b.tag_field:
             return a.tag != b.tag
     classes = (ObjectPlan, ModelPlan)
-    if common == {"object"} and isinstance(one, classes) and isinstance(other, classes):
+    if common == OBJECT and isinstance(one, classes) and isinstance(other, classes):
         return bool(one.required - other.keys) and bool(other.required - one.keys)
     return False
 
@@ -273,7 +291,7 @@ def _distinct(one: Plan, other: Plan) -> bool:
 
 
 def _build_enum(label: str, cls: type[Enum]) -> Plan:
-    kinds = {type(member.value) for member in cls}
+    kinds = {class_of(member.value) for member in cls}
     if not kinds:
         raise Unfit(f"enum {label} has no members")
     if kinds in ({str}, {int}):
@@ -287,14 +305,17 @@ class MixedEnum(EnumScalar):
     __slots__ = ("by_value",)
 
     def __init__(self, label: str, base: type[Enum]) -> None:
-        Plan.__init__(self, label, ALL_KINDS, native=False)
         self.base = base
         self.by_value: dict[bytes, Enum] = {}
+        kinds: set[str] = set()
         for member in base:
             try:
-                self.by_value[write(ANY.lower(member.value))] = member
+                lowered = ANY.lower(member.value)
             except Unfit as unfit:
                 raise Unfit(f"enum {label} cannot be stored: {unfit}") from None
+            kinds.add(kind_of(lowered))
+            self.by_value[write(lowered)] = member
+        Plan.__init__(self, label, frozenset(kinds), native=False)
 
     def lower(self, value: Any) -> Any:
         if not isinstance(value, self.base):

@@ -94,6 +94,8 @@ class CallSignature:
         self._names = tuple(p.key for p in positional)
         self._positional = tuple(positional)
         self._plains = tuple(p.codec.plan.plain for p in positional)
+        self._plain_shapes: set[tuple[type, ...]] = set()
+        """Types of arguments seen before that need no look; bounded by the kinds of scalars."""
         self._by_name = {p.name: p for p in self._params}
         self._set_direct(keep_defaults=skip_first)
         if skip_first:
@@ -152,14 +154,10 @@ class CallSignature:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[bytes, tuple[Any, ...], dict[str, Any]]:
         """Return the payload and the arguments to call the function with later."""
-        if not kwargs and self._least <= len(args) <= self._most:
-            for value, plain in zip(args, self._plains):  # noqa: B905 - may be shorter
-                if type(value) not in plain:
-                    break
-            else:
-                if not args:
-                    return b"", args, kwargs
-                return self._write(dict(zip(self._names, args))), args, kwargs  # noqa: B905
+        if not kwargs and self._is_plain(args):
+            if not args:
+                return b"", args, kwargs
+            return self._write(dict(zip(self._names, args))), args, kwargs  # noqa: B905
         placed = self._place(args, kwargs)
         lowered = self._lower(placed)
         data = self._write(lowered)
@@ -189,6 +187,18 @@ class CallSignature:
         return _as_call(placed)
 
     # ------------------------------------------------------------ parts
+
+    def _is_plain(self, args: tuple[Any, ...]) -> bool:
+        """Whether positional arguments fit by number and are all written as they are."""
+        shape = tuple(map(type, args))
+        if shape in self._plain_shapes:
+            return True
+        if not self._least <= len(args) <= self._most:
+            return False
+        if any(kind not in plain for kind, plain in zip(shape, self._plains)):  # noqa: B905
+            return False
+        self._plain_shapes.add(shape)
+        return True
 
     def _place(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Placed:
         if not kwargs and self._least <= len(args) <= self._most:

@@ -21,8 +21,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from fusee.record.plan import SCALARS, Kind, Plan, Unfit, class_name, describe, usual_fix
-from fusee.record.scalars import IP_CLASSES, NOT_FINITE, SCALAR_PLANS, write
+from fusee.record.plan import SCALARS, Plan, Unfit, class_name, class_of, describe, usual_fix
+from fusee.record.scalars import IP_CLASSES, NOT_FINITE, SCALAR_PLANS, as_array, as_object, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ KEY = "$fusee"
 MARK = b'"$fusee"'
 """What the bytes of a payload with tags contain."""
 
-ALL_KINDS: frozenset[Kind] = frozenset(("null", "bool", "int", "float", "str", "array", "object"))
+ALL_KINDS: frozenset[str] = frozenset(("null", "bool", "int", "float", "str", "array", "object"))
 _SCALAR_NAMES: dict[type, str] = {
     bytes: "bytes",
     bytearray: "bytearray",
@@ -69,7 +69,7 @@ class AnyPlan(Plan):
         return True
 
     def lower(self, value: Any) -> Any:
-        cls = type(value)
+        cls: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
         if cls in SCALARS:
             return value
         if cls is float:
@@ -119,8 +119,7 @@ class AnyPlan(Plan):
         return {KEY: ("dict", value)} if KEY in value else value
 
     def _lower_object(self, value: Any) -> Any:
-        cls = type(value)
-        name = class_name(cls)
+        name = class_name(class_of(value))
         plan = _known.get(name)
         if plan is None or not plan.accepts(value):
             fix = usual_fix(value)
@@ -133,40 +132,45 @@ class AnyPlan(Plan):
         return {KEY: ("object", name, plan.lower(value))}
 
     def lift(self, raw: Any) -> Any:
+        plain: Any = raw
         if type(raw) is list:
-            items: list[Any] = raw
-            return [self.lift(item) for item in items]
-        if type(raw) is not dict:
-            return raw
-        members: dict[str, Any] = raw
-        if KEY in members:
-            return self._lift_tag(members[KEY], len(members))
+            return self._lift_items(plain)
+        return self._lift_object(plain) if type(raw) is dict else raw
+
+    def _lift_items(self, items: list[Any]) -> list[Any]:
+        return [self.lift(item) for item in items]
+
+    def _lift_members(self, members: dict[str, Any]) -> dict[str, Any]:
         return {key: self.lift(item) for key, item in members.items()}
 
-    def _lift_tag(self, tag: Any, members: int) -> Any:
-        if members != 1 or type(tag) is not list or len(tag) < 2 or type(tag[0]) is not str:  # pyright: ignore[reportUnknownArgumentType]
+    def _lift_object(self, members: dict[str, Any]) -> Any:
+        if KEY not in members:
+            return self._lift_members(members)
+        tag = as_array(members[KEY], "a tag")
+        if len(members) != 1 or len(tag) < 2 or type(tag[0]) is not str:
             raise Unfit(f"an object with the key {KEY!r} is not a tag")
-        name: str = tag[0]
-        body: Any = tag[1]  # pyright: ignore[reportUnknownVariableType]
-        if name == "object" and len(tag) == 3 and type(body) is str:  # pyright: ignore[reportUnknownArgumentType]
-            plan = _known.get(body)
-            if plan is None:
-                raise Unfit(
-                    f"the class {body!r} is not in any annotation of a registered workflow or "
-                    "message; annotate the value, or register what uses the class"
-                )
-            return plan.lift(tag[2])
-        if name == "dict" and type(body) is dict:
-            return {key: self.lift(item) for key, item in body.items()}  # pyright: ignore[reportUnknownVariableType]
+        name, body = tag[0], tag[1]
+        if name == "object" and len(tag) == 3:
+            return self._lift_class(body, tag[2])
+        if name == "dict":
+            return self._lift_members(as_object(body, "a dict"))
         if name in _SCALARS_BY_NAME:
             return SCALAR_PLANS[_SCALARS_BY_NAME[name]].lift(body)
-        if name in _ARRAYS_BY_NAME and type(body) is list:
-            items = [self.lift(item) for item in body]  # pyright: ignore[reportUnknownVariableType]
+        if name in _ARRAYS_BY_NAME:
             try:
-                return _ARRAYS_BY_NAME[name](items)
+                return _ARRAYS_BY_NAME[name](self._lift_items(as_array(body, f"a {name}")))
             except TypeError as exc:
                 raise Unfit(f"a {name} cannot hold these items: {exc}") from None
-        raise Unfit(f"the tag {name[:80]!r} is not known; a newer version may have written it")
+        raise Unfit(f"the tag {name!r:.80} is not known; a newer version may have written it")
+
+    def _lift_class(self, name: Any, body: Any) -> Any:
+        plan = _known.get(name) if type(name) is str else None
+        if plan is None:
+            raise Unfit(
+                f"the class {name!r:.80} is not in any annotation of a registered workflow or "
+                "message; annotate the value, or register what uses the class"
+            )
+        return plan.lift(body)
 
 
 ANY = AnyPlan()

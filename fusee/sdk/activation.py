@@ -7,8 +7,8 @@ Nothing here starts anything by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextvars import copy_context
+from asyncio import _set_running_loop
+from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,7 @@ from fusee.base.errors import (
     ReadOnlyViolation,
     UnknownHandler,
 )
-from fusee.base.limits import NAME_BYTES_MAX
-from fusee.engine.program import Arrival, Ending, PendingOp
+from fusee.engine.program import UNDECODED, Arrival, Ending, PendingOp
 from fusee.journal.texts import Called, operation_text
 from fusee.loop.evict import Evicted
 from fusee.loop.workflow_loop import WorkflowLoop
@@ -30,6 +29,7 @@ from fusee.sdk.context import Context, RunIdentity
 from fusee.sdk.messages import Query, Signal
 from fusee.sdk.op import Op, StepOp, TimerOp
 from fusee.sdk.runlog import RunLog
+from fusee.sdk.step import NO_OPTIONS
 from fusee.sdk.source import call_site, rest_site
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 Stage = Callable[[int, str, str, bytes], None]
 AnyOp = Op[Any] | TimerOp
+VALUE = Outcome.VALUE
+STEP = OpKind.STEP
 
 
 class Activation:
@@ -65,20 +67,16 @@ class Activation:
         self._stage = stage
         self._entropy = entropy
         self._clock_us = now_us
-        self._pending: dict[int, AnyOp] = {}
-        self._called: list[AnyOp] = []
-        self._cancelled: list[PendingOp] = []
+        self.pending: dict[int, AnyOp] = {}
+        """Operations without an outcome, by position."""
+        self.called: list[AnyOp] = []
+        self.cancelled: list[PendingOp] = []
         self._queries: dict[str, tuple[Query[Any, Any], Callable[..., Any]]] = {}
         self._rng: Random | None = None
         self._querying = False
         self._main: Any = None
 
     # ------------------------------------------------------------ driven by the engine
-
-    @property
-    def pending(self) -> Mapping[int, PendingOp]:
-        """Operations without an outcome, by position."""
-        return self._pending
 
     def begin(self) -> None:
         """Run the code from its first line until it waits for something."""
@@ -95,10 +93,20 @@ class Activation:
 
     def deliver(self, arrival: Arrival) -> None:
         """Hand over one outcome and run the code until it waits again."""
-        op = self._pending.pop(arrival.position, None)
+        op = self.pending.pop(arrival.position, None)
         if op is None:
             self.machine.unexpected(arrival.position)
             return
+        if arrival.value is not UNDECODED and arrival.outcome is VALUE and not op.cancelled():
+            op.set_result(arrival.value)
+        elif not self._arrive(op, arrival):
+            return
+        self.loop.turn()
+        if self._main.done() and self.ending is None:
+            self._end(self._main)
+
+    def _arrive(self, op: AnyOp, arrival: Arrival) -> bool:
+        """Settle an operation from its record; False when the record does not fit the code."""
         try:
             op.arrive(arrival)
         except DecodeError as error:
@@ -106,14 +114,13 @@ class Activation:
                 f"the journal recorded a result of {operation_text(op.kind, op.name)} that no "
                 f"longer fits: {error}"
             )
-            return
-        self._turn()
+            return False
+        return True
 
     def _turn(self) -> None:
-        self.loop.run_until_idle()
-        main = self._main
-        if self.ending is None and main.done():
-            self._end(main)
+        self.loop.turn()
+        if self.ending is None and self._main.done():
+            self._end(self._main)
 
     def _end(self, main: Any) -> None:
         """The main task is done: what the run's last record will say."""
@@ -140,22 +147,15 @@ class Activation:
         if self.ending is not None:
             return self.ending.called
         what = "waiting"
-        if self._pending:
-            op = self._pending[min(self._pending)]
+        if self.pending:
+            op = self.pending[min(self.pending)]
             text = operation_text(op.kind, op.name)
             what = f"waiting for {text.removeprefix('wait for ')}"
         return Called("is", what, rest_site(self._main))
 
-    def take_called(self) -> list[PendingOp]:
-        """Return the operations called since the last take."""
-        called, self._called = self._called, []
-        return called  # type: ignore[return-value]
-
     def take_cancelled(self) -> list[PendingOp]:
-        """Return the operations whose cancellation the code requested since the last take."""
-        if not self._cancelled:
-            return []
-        cancelled, self._cancelled = self._cancelled, []
+        """Return `cancelled` and begin a new list."""
+        cancelled, self.cancelled = self.cancelled, []
         return cancelled
 
     def take_log(self) -> list[tuple[int, str]]:
@@ -196,19 +196,26 @@ class Activation:
             except BaseException as error:
                 failure.append(error)
 
+        self._end_turn()
         self.loop.call_soon(call)
         self.loop.run_until_idle()
         if failure:
             raise failure[0]
         return result[0]
 
+    def _end_turn(self) -> None:
+        """The run's own turn may have left its loop current for the next run's turn."""
+        if self.loop.is_running():
+            _set_running_loop(None)
+
     def evict(self) -> list[str]:
         """Unwind the code without running any of its effects; return names that refused."""
         self._queries.clear()
+        self._end_turn()
         refused = self.loop.evict()
-        self._pending.clear()
-        self._called.clear()
-        self._cancelled.clear()
+        self.pending.clear()
+        self.called.clear()
+        self.cancelled.clear()
         return refused
 
     # ------------------------------------------------------------ LoopHost: asyncio's timers
@@ -226,10 +233,10 @@ class Activation:
 
     def cancel_timer(self, position: int) -> None:
         """The code cancelled a timer: it is gone, without a record."""
-        op = self._pending.pop(position, None)
+        op = self.pending.pop(position, None)
         if op is not None:
             op.cancel_requested = True
-            self._cancelled.append(op)  # type: ignore[arg-type]
+            self.cancelled.append(op)  # type: ignore[arg-type]
 
     # ------------------------------------------------------------ called by the code
 
@@ -242,28 +249,21 @@ class Activation:
         options: StepOptions,
     ) -> Op[Any]:
         """Number a step; it runs when the engine opens its gate."""
-        defined = spec.options
         if name is None:
             name = options.name or spec.name
         data, args, kwargs = spec.signature.snapshot_call(args, kwargs)
-        read_only = defined.read_only if options.read_only is None else options.read_only
-        flags = SCHEDULED_READ_ONLY if read_only else 0
-        position = self._schedule(OpKind.STEP, name, data, 0, flags)
-        op: StepOp[Any] = StepOp(self.loop)
-        op.position = position
-        op.name = name
-        op.codec = spec.result
-        op.spec = spec
-        op.args = args
-        op.kwargs = kwargs
-        op.retry = options.retry or defined.retry
-        op.timeout_s = options.timeout_s or defined.timeout_s
-        op.variables = copy_context()
-        op.on_cancel = self._on_cancel
-        if read_only:
-            op.read_only = True
-        self._pending[position] = op
-        self._called.append(op)
+        if options is NO_OPTIONS:
+            read_only = spec.read_only
+        else:
+            read_only = spec.read_only if options.read_only is None else options.read_only
+        position = self._schedule(STEP, name, data, 0, SCHEDULED_READ_ONLY if read_only else 0)
+        op: StepOp[Any] = StepOp(self, position, name, spec, args, kwargs)
+        if options is not NO_OPTIONS:
+            op.read_only = read_only
+            op.retry = options.retry or spec.retry
+            op.timeout_s = options.timeout_s or spec.timeout_s
+        self.pending[position] = op
+        self.called.append(op)
         return op
 
     def call_sleep(self, duration_us: int, name: str) -> Op[None]:
@@ -273,12 +273,8 @@ class Activation:
     def call_sleep_until(self, due_us: int, name: str) -> Op[None]:
         """Number a sleep until an instant."""
         position = self._schedule(OpKind.SLEEP, name, b"", due_us)
-        op: Op[None] = Op(self.loop)
-        op.kind = OpKind.SLEEP
-        op.name = name
-        op.position = position
-        op.due_us = self.machine.recorded_due_us(position) or due_us
-        op.on_cancel = self._on_cancel
+        due_us = self.machine.recorded_due_us(position) or due_us
+        op: Op[None] = Op(self, OpKind.SLEEP, position, name, None, due_us)
         self._add(op)
         return op
 
@@ -286,24 +282,15 @@ class Activation:
         """Number a wait for a signal."""
         due_us = 0 if timeout_us is None else self.machine.now_us + timeout_us
         position = self._schedule(OpKind.WAIT, signal.name, b"", due_us)
-        op: Op[Any] = Op(self.loop)
-        op.kind = OpKind.WAIT
-        op.name = signal.name
-        op.position = position
-        op.codec = signal.codec
-        op.default = default
-        op.due_us = self.machine.recorded_due_us(position) or due_us
-        op.on_cancel = self._on_cancel
+        due_us = self.machine.recorded_due_us(position) or due_us
+        op: Op[Any] = Op(self, OpKind.WAIT, position, signal.name, signal.codec, due_us, default)
         self._add(op)
         return op
 
     def call_message(self, target_id: str, name: str, payload: bytes) -> Op[None]:
         """Number a message to another run; its outcome is known at once."""
         position = self._schedule(OpKind.MESSAGE, f"{name} to {target_id}", payload, 0)
-        op: Op[None] = Op(self.loop)
-        op.kind = OpKind.MESSAGE
-        op.name = name
-        op.position = position
+        op: Op[None] = Op(self, OpKind.MESSAGE, position, name)
         recorded = self.machine.recorded_immediate(position)
         if recorded is None:
             outcome, failure = Outcome.VALUE, b""
@@ -367,11 +354,10 @@ class Activation:
             raise ReadOnlyViolation(f"{what} in a query handler: a query reads, it changes nothing")
 
     def _schedule(self, op: OpKind, name: str, data: bytes, due_us: int, flags: int = 0) -> int:
-        if self.loop.evicting or self._querying or self.machine.mismatch is not None:
+        machine = self.machine
+        if self._querying or self.loop.evicting or machine.mismatch is not None:
             self._check_may_call(operation_text(op, name))
-        if len(name) > NAME_BYTES_MAX:
-            raise ValueError(f"the name {name[:40]!r}... has {len(name)} characters, at most 256")
-        position = self.machine.schedule(op, name, data, due_us, flags)
+        position = machine.schedule(op, name, data, due_us, flags)
         if position is None:
             raise Evicted
         return position
@@ -384,13 +370,13 @@ class Activation:
         return value
 
     def _add(self, op: AnyOp) -> None:
-        self._pending[op.position] = op
-        self._called.append(op)
+        self.pending[op.position] = op
+        self.called.append(op)
 
-    def _on_cancel(self, op: Op[Any]) -> None:
+    def op_cancelled(self, op: Op[Any]) -> None:
         """The code cancelled an operation. Only a step with effects still has an outcome."""
-        if self._pending.get(op.position) is not op:
+        if self.pending.get(op.position) is not op:
             return
         if op.kind is not OpKind.STEP or op.read_only:
-            del self._pending[op.position]
-        self._cancelled.append(op)  # type: ignore[arg-type]
+            del self.pending[op.position]
+        self.cancelled.append(op)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 import msgspec
 
 from fusee.base.durations import to_us
+from fusee.base.names import check_name
 from fusee.sdk.messages import Query, Signal, query_of, signal_of
 from fusee.sdk.op import NO_DEFAULT, Op
 from fusee.sdk.retry import Duration, Retry
@@ -75,7 +76,7 @@ class Context:
         if type(fn) is str:
             if not args:
                 raise TypeError(f"ctx.step({fn!r}): the function is missing after the name")
-            name, fn, args = fn, args[0], args[1:]
+            name, fn, args = check_name(fn, what="step's name"), args[0], args[1:]
         return self._activation.call_step(spec_of(fn), name, args, kwargs, self._options)
 
     def options(

@@ -12,35 +12,24 @@ from fusee.loop.workflow_loop import WorkflowLoop
 class StepContext:
     """One attempt of a step, as its function sees it."""
 
-    __slots__ = ("_cancelled", "_position", "_run_key", "attempt", "deadline")
+    __slots__ = ("attempt", "cancelled", "deadline")
 
-    def __init__(self, run_key: str, position: int, attempt: int) -> None:
-        self._run_key = run_key
-        self._position = position
-        self._cancelled = False
-        self.attempt = attempt
-        """Number of this attempt, from 1; runs repeated after a crash keep their number."""
-        self.deadline: float | None = None
-        """Monotonic time (`time.monotonic()`) at which this attempt times out, None for never."""
+    attempt: int
+    """Number of this attempt, from 1; runs repeated after a crash keep their number."""
+    deadline: float | None
+    """Monotonic time (`time.monotonic()`) at which this attempt times out, None for never."""
+    cancelled: bool
+    """Whether this attempt was asked to stop. Sync functions look at it from time to time."""
 
     @property
     def key(self) -> str:
         """Idempotency key "id/ordinal/position": the same on every attempt and after crashes."""
-        return f"{self._run_key}/{self._position}"
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether this attempt was asked to stop. Sync functions look at it from time to time."""
-        return self._cancelled
+        raise NotImplementedError
 
     def raise_if_cancelled(self) -> None:
         """Raise `StepCancelled` when this attempt was asked to stop."""
-        if self._cancelled:
+        if self.cancelled:
             raise StepCancelled(f"step {self.key} was asked to stop")
-
-    def request_cancel(self) -> None:
-        """Ask the function to stop. For the engine."""
-        self._cancelled = True
 
 
 CURRENT: ContextVar[StepContext] = ContextVar("fusee_current_step")
@@ -51,7 +40,7 @@ def current_step() -> StepContext:
 
     Raises `IllegalInWorkflow` in workflow code and `RuntimeError` elsewhere.
     """
-    if isinstance(asyncio._get_running_loop(), WorkflowLoop):  # noqa: SLF001
+    if isinstance(asyncio._get_running_loop(), WorkflowLoop):
         raise IllegalInWorkflow(
             "current_step() in workflow code: it belongs into the step's function; workflow "
             "code knows itself by ctx.info"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from asyncio import Future
 from collections.abc import Callable
 from contextvars import Context as VarContext
-from typing import Any, TypeVar
+from contextvars import copy_context
+from typing import Any, Protocol, TypeVar
 
-from fusee.base.errors import DecodeError
 from fusee.engine.program import UNDECODED, Arrival
 from fusee.loop.tasks import WorkflowFuture
 from fusee.loop.workflow_loop import WorkflowLoop
@@ -18,24 +19,62 @@ from fusee.sdk.step import StepSpec
 
 T = TypeVar("T")
 
+_future_init = Future.__init__
+STEP = OpKind.STEP
+
 NO_DEFAULT: Any = object()
 """A wait without default: its timeout raises."""
+
+
+class OpOwner(Protocol):
+    """The loaded run an operation belongs to."""
+
+    loop: WorkflowLoop
+
+    def op_cancelled(self, op: Op[Any]) -> None:
+        """The code has cancelled an operation."""
+        ...
 
 
 class Op(WorkflowFuture[T]):
     """One operation of a run. A Future: `await`, `gather`, `wait` and `shield` take it."""
 
-    kind: OpKind
-    position: int
-    name: str
-    codec: Codec
-    due_us = 0
-    read_only = False
-    cancel_requested = False
-    default: Any = NO_DEFAULT
-    on_cancel: Callable[[Any], None] | None = None
-    _true_outcome: WorkflowFuture[T] | None = None
-    _late: tuple[bool, Any] | None = None
+    __slots__ = (
+        "_late",
+        "_true_outcome",
+        "cancel_requested",
+        "codec",
+        "default",
+        "due_us",
+        "kind",
+        "name",
+        "owner",
+        "position",
+        "read_only",
+    )
+
+    def __init__(
+        self,
+        owner: OpOwner,
+        kind: OpKind,
+        position: int,
+        name: str,
+        codec: Codec | None = None,
+        due_us: int = 0,
+        default: Any = NO_DEFAULT,
+    ) -> None:
+        super().__init__(owner.loop)
+        self.owner = owner
+        self.kind = kind
+        self.position = position
+        self.name = name
+        self.codec = codec
+        self.due_us = due_us
+        self.default = default
+        self.read_only = False
+        self.cancel_requested = False
+        self._true_outcome: WorkflowFuture[T] | None = None
+        self._late: tuple[bool, Any] | None = None
 
     def cancel(self, msg: Any | None = None) -> bool:
         """Ask for cancellation: awaiters get CancelledError now.
@@ -45,8 +84,7 @@ class Op(WorkflowFuture[T]):
         if not super().cancel(msg):
             return False
         self.cancel_requested = True
-        if self.on_cancel is not None:
-            self.on_cancel(self)
+        self.owner.op_cancelled(self)
         return True
 
     async def outcome(self) -> T:
@@ -73,7 +111,10 @@ class Op(WorkflowFuture[T]):
         if arrival.outcome is Outcome.TIMED_OUT and self.default is NO_DEFAULT:
             failed, value = True, TimeoutError(f"no signal '{self.name}' came in time")
         if not self.cancelled():
-            self._settle(self, failed, value)
+            if failed:
+                self.set_exception(value)
+            else:
+                self.set_result(value)
         elif self._true_outcome is not None:
             self._settle(self._true_outcome, failed, value)
         else:
@@ -86,7 +127,7 @@ class Op(WorkflowFuture[T]):
             case Outcome.TIMED_OUT:
                 return self.default
             case Outcome.VALUE | Outcome.SIGNAL:
-                if self.kind is OpKind.SLEEP:
+                if self.codec is None:
                     return None
                 return self.codec.decode(arrival.payload)
 
@@ -101,13 +142,37 @@ class Op(WorkflowFuture[T]):
 class StepOp(Op[T]):
     """An operation that runs a step function."""
 
-    kind = OpKind.STEP
-    spec: StepSpec
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    retry: Retry | None
-    timeout_s: float | None
-    variables: VarContext
+    __slots__ = ("args", "kwargs", "retry", "spec", "timeout_s", "variables")
+
+    def __init__(
+        self,
+        owner: OpOwner,
+        position: int,
+        name: str,
+        spec: StepSpec,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        # As the constructors above do it: their calls would cost as much as all the rest.
+        loop = owner.loop
+        self.number = loop.created = loop.created + 1
+        _future_init(self, loop=loop)
+        self.owner = owner
+        self.kind = STEP
+        self.position = position
+        self.name = name
+        self.spec = spec
+        self.codec = spec.result
+        self.args = args
+        self.kwargs = kwargs
+        self.retry: Retry | None = spec.retry
+        self.timeout_s: float | None = spec.timeout_s
+        self.read_only = spec.read_only
+        self.due_us = 0
+        self.cancel_requested = False
+        self._true_outcome = None
+        self._late = None
+        self.variables: VarContext = copy_context()
 
 
 class TimerOp:
@@ -129,13 +194,3 @@ class TimerOp:
         """The time has come."""
         assert arrival.outcome is Outcome.VALUE, "a timer brings nothing but its time"
         self.fire()
-
-
-def done_op(loop: WorkflowLoop, value: Any) -> Op[Any]:
-    """Return an operation that has its value already."""
-    op: Op[Any] = Op(loop)
-    op.set_result(value)
-    return op
-
-
-__all__ = ["NO_DEFAULT", "DecodeError", "Op", "StepOp", "TimerOp", "done_op"]

@@ -103,15 +103,27 @@ def step(
 class StepSpec:
     """Everything about a step function that does not change between calls."""
 
-    __slots__ = ("fn", "is_async", "name", "options", "result", "signature")
+    __slots__ = (
+        "fn",
+        "is_async",
+        "name",
+        "read_only",
+        "result",
+        "retry",
+        "signature",
+        "timeout_s",
+    )
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.fn = fn
         self.name = name_of(fn)
         self.is_async = _is_async(fn)
-        self.options: StepOptions = getattr(_innermost(fn), _OPTIONS, NO_OPTIONS)
-        if self.options.name is not None:
-            self.name = self.options.name
+        options: StepOptions = getattr(_innermost(fn), _OPTIONS, NO_OPTIONS)
+        if options.name is not None:
+            self.name = options.name
+        self.retry = options.retry
+        self.timeout_s = options.timeout_s
+        self.read_only = bool(options.read_only)
         self.signature = CallSignature(fn, skip_first=False)
         self.result: Codec = self.signature.result_codec
 

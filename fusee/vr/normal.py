@@ -9,7 +9,7 @@ protocol with a quorum of one: its own disk is the quorum.
                   |
                   '--write--> disk --> on_written --> commit
 
-Each handler takes the state, one input, and a Ready to fill in. None of them blocks,
+Each handler takes the state and one input, and returns what it decided. None of them blocks,
 writes or reads a clock. Handlers leave the state valid even when they refuse their input.
 
 Paper: Liskov and Cowling, VR Revisited (2012), section 4.1. We differ in one thing: a
@@ -20,56 +20,58 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fusee.base.ids import BatchHash, OpNumber
-from fusee.log.batch import Batch, build_batch
+from fusee.log.batch import build_batch
 from fusee.vr.quorum import quorum_op
 from fusee.vr.state import ReplicaStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fusee.vr.ready import Ready
+    from fusee.base.ids import OpNumber
+    from fusee.log.batch import Batch
     from fusee.vr.state import ReplicaState
 
 
 def on_groups(
-    state: ReplicaState, sections: Sequence[tuple[int, bytes]], now_us: int, ready: Ready
+    state: ReplicaState,
+    op: OpNumber,
+    sections: Sequence[tuple[int, bytes]],
+    now_us: int,
 ) -> Batch:
-    """The primary orders one more batch. The driver respects the window before it calls."""
+    """The primary orders the next batch. The driver respects the window before it calls.
+
+    The driver ships the batch to the peers first and submits its own write second (N-1).
+    """
+    assert op == state.head_op + 1, "ops are dense"
     assert state.status is ReplicaStatus.NORMAL, "only a normal primary proposes (G-4)"
-    assert state.slot == state.primary, "only the primary of the view proposes"
-    ts_us = now_us if now_us > state.head_ts_us else state.head_ts_us
+    assert state.slot == state.view % state.member_count, "only the primary of a view proposes"
+    ts_us = state.head_ts_us if state.head_ts_us > now_us else now_us
     batch = build_batch(
-        group_id=state.group_id,
-        epoch=state.epoch,
-        view=state.view,
-        op=state.head_op + 1,
-        prev=state.head_hash,
-        commit_op=state.commit_op,
-        ts_us=ts_us,
-        sections=sections,
+        state.group_id,
+        state.epoch,
+        state.view,
+        op,
+        state.head_hash,
+        state.commit_op,
+        ts_us,
+        sections,
     )
-    state.head_op = OpNumber(batch.op)
-    state.head_hash = BatchHash(batch.hash)
+    state.head_op = op
+    state.head_hash = batch.hash
     state.head_ts_us = ts_us
-    if state.member_count > 1:
-        ready.prepares.append(batch)
-    ready.writes.append(batch)
     return batch
 
 
-def on_written(state: ReplicaState, op: int, ready: Ready) -> None:
-    """The own disk holds everything up to `op`."""
+def on_written(state: ReplicaState, op: OpNumber) -> bool:
+    """The own disk holds everything up to `op`; return whether the commit position moved."""
+    durable = state.durable
     assert op <= state.head_op, "the disk holds a batch that was never appended"
-    assert op > state.durable[state.slot], "writes complete in order, each once (S-3)"
-    state.durable[state.slot] = OpNumber(op)
-    _advance_commit(state, ready)
-
-
-def _advance_commit(state: ReplicaState, ready: Ready) -> None:
-    """Rule N-2: commit is the q-th largest durable op of this view's members."""
-    decided = quorum_op(state.durable.values(), state.quorum)
-    if decided > state.commit_op:
-        assert decided <= state.head_op, "a quorum holds what its primary never ordered"
-        state.commit_op = decided
-        ready.committed_op = decided
+    assert op == durable[state.slot] + 1, "writes complete in order, each once (S-3)"
+    durable[state.slot] = op
+    # Rule N-2: commit is the q-th largest durable op of this view's members.
+    decided = op if state.quorum == 1 else quorum_op(durable.values(), state.quorum)
+    if decided <= state.commit_op:
+        return False
+    assert decided <= state.head_op, "a quorum holds what its primary never ordered"
+    state.commit_op = decided
+    return True

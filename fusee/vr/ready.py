@@ -1,29 +1,17 @@
-"""What a handler wants done, and in which order.
+"""What the driver owes a replica before it may go on.
 
-The driver owes these duties, in this order:
-
-1. `persist_view`: the superblock is durable before anything else of this Ready, because a
-   promise that is not on disk is no promise (G-1, G-2).
-2. `prepares`: shipped to the peers before the own write is submitted (N-1).
-3. `writes`: submitted to the log in order; `on_written` is called when each is durable.
-4. `committed_op`: outputs up to it may leave.
+Handlers of the normal case return their one decision. Those that change what the replica
+has promised fill in a Ready: a promise that is not on disk is no promise, so the driver
+makes it durable before any message or write that rests on it leaves (G-1, G-2).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
-
-if TYPE_CHECKING:
-    from fusee.base.ids import OpNumber
-    from fusee.log.batch import Batch
 
 
 class Ready(msgspec.Struct):
-    """Decisions of one or more handlers, filled in by them and emptied by the driver."""
+    """Duties, in the order in which they are to be done."""
 
     persist_view: bool = False
-    prepares: list[Batch] = []
-    writes: list[Batch] = []
-    committed_op: OpNumber | None = None
+    """Save view, log view and vouch in the superblock before anything else."""

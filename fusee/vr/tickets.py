@@ -8,102 +8,99 @@ takes everything that waits, up to 1 MiB; a ticket is never split between two ba
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, cast
 
 from fusee.base.ids import OpNumber, ShardId, Ticket
 from fusee.base.limits import BATCH_CLOSE_BYTES
 from fusee.record.group import encode_section
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 class Tickets:
     """The groups of one reign that are not committed yet."""
 
     __slots__ = (
-        "_bytes_waiting",
-        "_in_batches",
-        "_waiting",
+        "_numbers",
         "appended",
-        "bytes_uncommitted",
+        "bytes_undecided",
+        "bytes_waiting",
         "committed",
+        "in_batches",
+        "waiting",
     )
 
     def __init__(self) -> None:
         self.appended = Ticket(0)
         self.committed = Ticket(0)
-        self.bytes_uncommitted = 0
-        self._bytes_waiting = 0
-        self._waiting: list[tuple[Ticket, ShardId, bytes]] = []
-        self._in_batches: deque[tuple[OpNumber, Ticket, int]] = deque()
+        self.bytes_waiting = 0
+        self.bytes_undecided = 0
+        self.waiting: list[tuple[Ticket, ShardId, bytes]] = []
+        """Groups that no batch has taken yet."""
+        self.in_batches: deque[tuple[OpNumber, Ticket, int]] = deque()
+        """Batches on their way to the quorum: op, last ticket, bytes of groups."""
+        self._numbers = cast("Iterator[Ticket]", count(1))
 
     @property
-    def waiting(self) -> int:
-        """How many groups no batch has taken yet."""
-        return len(self._waiting)
-
-    @property
-    def batches_undecided(self) -> int:
-        """How many batches are on their way to the quorum."""
-        return len(self._in_batches)
+    def bytes_uncommitted(self) -> int:
+        """How many bytes of groups are not committed yet."""
+        return self.bytes_waiting + self.bytes_undecided
 
     def append(self, shard: ShardId, group: bytes) -> Ticket:
         """Add one group under a ticket of its own."""
-        ticket = self.appended = Ticket(self.appended + 1)
-        self._waiting.append((ticket, shard, group))
-        size = len(group)
-        self._bytes_waiting += size
-        self.bytes_uncommitted += size
+        ticket = self.appended = next(self._numbers)
+        self.waiting.append((ticket, shard, group))
+        self.bytes_waiting += len(group)
         return ticket
 
     def append_together(self, groups: Sequence[tuple[ShardId, bytes]]) -> Ticket:
         """Add groups of several shards under one ticket."""
         assert groups, "an atomic group holds something"
-        ticket = self.appended = Ticket(self.appended + 1)
+        ticket = self.appended = next(self._numbers)
         for shard, group in groups:
-            self._waiting.append((ticket, shard, group))
-            self._bytes_waiting += len(group)
-            self.bytes_uncommitted += len(group)
+            self.waiting.append((ticket, shard, group))
+            self.bytes_waiting += len(group)
         return ticket
 
     def take(self, op: OpNumber) -> list[tuple[ShardId, bytes]]:
         """Return the sections of the next batch, whose number is `op`, by rising shard."""
-        waiting = self._waiting
-        assert waiting, "a batch holds something"
-        if self._bytes_waiting <= BATCH_CLOSE_BYTES:
-            count, size = len(waiting), self._bytes_waiting
-        else:
+        waiting, size = self.waiting, self.bytes_waiting
+        count = len(waiting)
+        assert count, "a batch holds something"
+        if size > BATCH_CLOSE_BYTES:
             count, size = self._cut()
-        self._in_batches.append((op, waiting[count - 1][0], size))
-        self._bytes_waiting -= size
+        self.bytes_waiting -= size
+        self.bytes_undecided += size
         if count == 1:
-            _, shard, group = waiting[0]
-            sections = [(shard, encode_section((group,)))]
-        else:
-            by_shard: dict[ShardId, list[bytes]] = {}
-            for _, shard, group in waiting[:count]:
-                by_shard.setdefault(shard, []).append(group)
-            sections = [(shard, encode_section(by_shard[shard])) for shard in sorted(by_shard)]
+            ticket, shard, group = waiting[0]
+            self.in_batches.append((op, ticket, size))
+            del waiting[0]
+            return [(shard, encode_section((group,)))]
+        self.in_batches.append((op, waiting[count - 1][0], size))
+        by_shard: dict[ShardId, list[bytes]] = {}
+        for _, shard, group in waiting[:count]:
+            by_shard.setdefault(shard, []).append(group)
         del waiting[:count]
-        return sections
+        return [(shard, encode_section(by_shard[shard])) for shard in sorted(by_shard)]
 
     def _cut(self) -> tuple[int, int]:
         """Return how many groups, and bytes, fit in one batch without splitting a ticket."""
         start = size = ticket_size = 0
         previous: Ticket | None = None
-        for index, (ticket, _, group) in enumerate(self._waiting):
+        for index, (ticket, _, group) in enumerate(self.waiting):
             if ticket != previous:
                 start, size, ticket_size, previous = index, size + ticket_size, 0, ticket
             ticket_size += len(group)
             if size + ticket_size > BATCH_CLOSE_BYTES and start > 0:
                 return start, size
-        return len(self._waiting), size + ticket_size
+        return len(self.waiting), size + ticket_size
 
     def commit(self, op: OpNumber) -> Ticket:
         """Everything up to `op` is decided; return the last ticket it covers."""
-        batches = self._in_batches
+        batches = self.in_batches
         while batches and batches[0][0] <= op:
             _, self.committed, size = batches.popleft()
-            self.bytes_uncommitted -= size
+            self.bytes_undecided -= size
         return self.committed

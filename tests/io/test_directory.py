@@ -283,3 +283,25 @@ def test_checking_the_owner_is_silent_in_the_process_that_opened(tmp_path):
     directory = Directory.acquire(tmp_path)
     directory.check_owner()
     directory.release()
+
+
+@pytest.mark.real
+def test_on_windows_a_directory_says_that_it_is_unsupported(run_python):
+    """Not Windows, but what our modules see of it: its name, and no fcntl."""
+    script = """
+        import logging, msgspec, pathlib, queue, socket, sys, tempfile, threading
+        sys.platform = "win32"
+        sys.modules["fcntl"] = None
+        from fusee.base.errors import DirectoryRefused
+        from fusee.io import calibration, clock, submitter, threads
+        from fusee.io.directory import Directory
+        from fusee.io.disk_check import check_disk
+        for attempt in (Directory.acquire, check_disk):
+            try:
+                attempt(pathlib.Path("anywhere"))
+            except DirectoryRefused as refused:
+                print(refused)
+    """
+    first, second = run_python(script).splitlines()
+    assert "not supported on Windows; use Engine.open" in first
+    assert "not supported on win32" in second

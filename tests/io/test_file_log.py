@@ -9,8 +9,9 @@ from random import Random
 import msgspec
 import pytest
 
+from fusee.base.checksum import hash128
 from fusee.base.errors import DirectoryRefused, EngineStopped, StorageFull
-from fusee.io.file_log import FileLog, LogTrimmed
+from fusee.io.file_log import FileLog, LogTrimmed, SegmentNotReady
 from fusee.io.log_files import RESERVE_BYTES
 from fusee.log.segment import segment_name, spare_name
 from fusee.log.superblock import COPY_DISTANCE, Checkpoint, SuperblockRefused
@@ -100,6 +101,19 @@ def test_group_time_never_steps_back_over_an_open():
     assert open_log(opened.device).recovered.ts_us == 77_000_000
 
 
+def test_the_bytes_on_disk_are_pinned():
+    opened = open_log(RamDevice())
+    for size in (0, 100, 9_000, 20_000):
+        opened.append(size)
+    opened.seal()
+    digests = {name: hash128(data).hex() for name, data in opened.device.content.items()}
+    assert digests == {
+        "superblock": "25a7d375259345a9dedaaee292fb5bc4",
+        segment_name(1): "475f37072243d13a68d336142b0be7fd",
+        segment_name(2): "23d68a75aa41a1b77ace0e70c568489f",
+    }, "every directory in the world is written so; add a format instead"
+
+
 # ---------------------------------------------------------------- submitting
 
 
@@ -157,6 +171,18 @@ def test_S_8_a_failed_write_stops_the_log_for_ever(code):
         assert caught.value.cause is cause
 
 
+@pytest.mark.parametrize("landed_bytes", [0, 512, 4096, 8192])
+def test_what_a_short_write_left_is_torn_for_the_next_process(landed_bytes):
+    opened = filled(2)
+    opened.device.fail_after(0, OSError(errno.ENOSPC, "disk"), landed_bytes)
+    with pytest.raises(OSError, match="disk"):
+        opened.append(9_000)
+    opened.device.power_on()
+    again = open_log(opened.device)
+    assert again.end.is_certain
+    assert again.end.op == 2
+
+
 def test_a_failed_superblock_write_stops_the_log():
     opened = filled(1)
     opened.device.fail_after(1, OSError(errno.EIO, "disk"))
@@ -201,8 +227,11 @@ def test_a_plan_can_be_carried_out_elsewhere():
     plan = opened.log.plan_ahead(is_needed=True)
     assert plan is not None
     opened.append()
+    while opened.log._writer.has_room(4096):
+        opened.append(3_000)
+    with pytest.raises(SegmentNotReady):
+        opened.append(3_000)
     opened.log.carry_out(plan)
-    opened.append()
     opened.log.adopt(plan)
     for _ in range(12):
         opened.append(3_000)

@@ -72,8 +72,9 @@ def test_a_loop_is_woken_from_another_thread():
     asyncio.run(main())
 
 
-def test_a_closed_loop_is_not_an_error():
-    loop = asyncio.new_event_loop()
+@pytest.mark.parametrize("library", ["asyncio", "uvloop"])
+def test_a_closed_loop_is_not_an_error(library):
+    loop = pytest.importorskip(library).new_event_loop()
     bell = Wakeup(wake_loop(loop), lambda: None)
     loop.close()
     bell.ring()

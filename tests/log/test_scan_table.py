@@ -58,8 +58,14 @@ def lost(log: Written) -> AcknowledgedDataLost:
 
 
 def put_frame(
-    log: Written, offset: int, op: int, prev: bytes, *, kind: int = FrameKind.BATCH, **changes: int
-) -> bytes:
+    log: Written,
+    offset: int,
+    op: int,
+    prev: bytes,
+    *,
+    kind: int = FrameKind.BATCH,
+    **changes: int,
+) -> None:
     """Write a frame behind the log's back, as another boot or a second write in flight would."""
     writer = log.opened.log._writer
     batch = next_batch(op, prev, 900)
@@ -74,7 +80,7 @@ def put_frame(
     prev_local = writer.prev_local if "foreign_prev" not in values else b"?" * 16
     values.pop("foreign_prev", None)
     buffer = memoryview(bytearray(frame_bytes(len(body))))
-    digest = encode_frame_into(
+    encode_frame_into(
         buffer,
         offset,
         writer.file_key,
@@ -86,7 +92,6 @@ def put_frame(
         **values,
     )
     log.device.content[writer.file][offset : offset + len(buffer)] = buffer
-    return digest
 
 
 # ---------------------------------------------------------------- T: never acknowledged
@@ -331,6 +336,17 @@ def second_in_flight(log: Written) -> None:
     put_frame(log, log.offset + log.size, 4, log.opened.log.head_hash, durable_op=2)
 
 
+def test_a_frame_whose_envelope_and_tag_disagree_is_no_witness():
+    log = Written()
+    put_frame(log, log.offset + log.size, 5, log.opened.log.head_hash, durable_op=3)
+    start = log.offset + log.size
+    stolen = bytes(log.device.content[log.file][start : start + TAG_PLACE])
+    put_frame(log, start, 5, log.opened.log.head_hash, durable_op=2, local_seq=1 << 20)
+    log.device.content[log.file][start : start + TAG_PLACE] = stolen
+    log.lose_unit(1)
+    expect(log.reopen(), 2, EndClass.TORN, 2)
+
+
 def test_case_10_a_torn_frame_before_one_written_beside_it_is_torn():
     log = Written()
     second_in_flight(log)
@@ -350,6 +366,17 @@ def test_case_10_without_an_older_unit_the_frame_may_have_been_acknowledged():
     assert opened.recovered.reports
 
 
+def test_leftovers_of_a_dead_boot_never_complete_the_frame_that_overwrites_them():
+    log = Written(size=9_000)
+    log.lose_unit(*range(8))  # only the second and third block of the first attempt landed
+    second = log.reopen()
+    dead = log.device.copy()
+    second.append(9_100)  # and of the second attempt only the first
+    rest = slice(log.offset + BLOCK_SIZE, log.offset + log.size)
+    log.device.content[log.file][rest] = dead.content[log.file][rest]
+    expect(log.reopen(), 2, EndClass.TORN, 2)
+
+
 def test_S_2_a_second_write_of_a_dead_boot_never_chains_onto_its_replacement():
     log = Written()
     second_in_flight(log)
@@ -363,14 +390,17 @@ def test_S_2_a_second_write_of_a_dead_boot_never_chains_onto_its_replacement():
 # ---------------------------------------------------------------- segment borders
 
 
-def test_damage_of_a_segments_first_frame_is_not_taken_for_the_end():
+@pytest.mark.parametrize(
+    ("unit", "end_class", "case"), [(0, EndClass.UNKNOWN, 5), (3, EndClass.FAULTY, 4)]
+)
+def test_damage_of_a_segments_first_frame_is_not_taken_for_the_end(unit, end_class, case):
     log = Written(count=2, size=19_500)
     log.opened.append(3_000)
     file, offset, _ = log.device.writes[-1]
     assert (file, offset) == (segment_name(2), DATA_START)
-    log.device.garble(file, offset)
+    log.device.garble(file, offset + unit * UNIT_SIZE)
     opened = log.reopen()
-    expect(opened, 2, EndClass.UNKNOWN, 5)
+    expect(opened, 2, end_class, case)
     assert opened.end.place.file == file
 
 

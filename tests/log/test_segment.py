@@ -73,6 +73,7 @@ def test_the_newer_life_wins_when_a_crash_left_both():
     copies = [encode_header(new)[:BLOCK_SIZE], encode_header(old)[:BLOCK_SIZE]]
     assert choose_header(copies) == choose_header(copies[::-1]) == new
     assert new.file_key == old.file_key, "stale tags must stay checkable"
+    assert (new.first_seq, new.life) == (900, 2)
 
 
 @given(st.binary(max_size=BLOCK_SIZE))

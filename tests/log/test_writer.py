@@ -108,6 +108,19 @@ def test_only_whole_segments_below_the_op_are_let_go():
     assert trim.base == log.starts[1].base
 
 
+def test_the_base_never_moves_past_a_frame_in_flight():
+    log = writer()
+    log.finish(put(log, 1))
+    plan = log.plan_next(is_needed=True)
+    assert plan is not None
+    log.adopt(plan)
+    last = put(log, 2)
+    log.roll()
+    assert log.plan_trim(3) is None
+    log.finish(last)
+    assert log.plan_trim(3) is not None
+
+
 def test_a_spare_keeps_its_key_and_gets_a_new_life():
     opened = open_log(RamDevice())
     log = opened.log._writer

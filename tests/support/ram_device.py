@@ -34,11 +34,15 @@ class RamDevice:
 
     # ---------------------------------------------------------------- faults
 
-    def fail_after(self, calls: int, error: BaseException) -> None:
-        """Let the changing call after `calls` more of them fail, having landed nothing."""
+    def fail_after(self, calls: int, error: BaseException, landed_bytes: int = 0) -> None:
+        """Let the changing call after `calls` more of them fail, having landed only so much."""
+
+        def cut(file: str, offset: int, data: bytes) -> None:
+            self.content[file][offset : offset + landed_bytes] = data[:landed_bytes]
+
         self._fail_at = self.call_count + calls
         self._error = error
-        self._fate = None
+        self._fate = cut
 
     def lose_power_after(self, calls: int, random: Random, garbage: float = 0.0) -> None:
         """Let power go within a later changing call; its units land as `random` says."""

@@ -1,0 +1,436 @@
+"""An evicted run unwinds at once and in silence; what refuses is named and left alone."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import weakref
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fusee.loop.asyncgens import install_asyncgen_hooks, restore_asyncgen_hooks
+from fusee.loop.evict import Evicted
+from fusee.loop.ordered import install_ordered_set
+from fusee.loop.wait_for import install_wait_for
+from tests.support.loop_host import Run, this_loop
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+
+install_ordered_set()
+install_wait_for()
+
+Log = list[str]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    with caplog.at_level(logging.DEBUG):
+        yield
+    gc.collect()
+    assert caplog.records == []
+
+
+def ctx_call() -> asyncio.Future[Any]:
+    """What an operation of ctx does."""
+    loop = this_loop()
+    return loop.evicted_call() if loop.evicting else loop.create_future()
+
+
+def evict(main: Coroutine[Any, Any, Any]) -> list[str]:
+    """Evict a run that waits; it must make no sound and keep its timers."""
+    run = Run(main)
+    assert not run.task.done()
+    timers = dict(run.host.timers)
+    refused = run.loop.evict()
+    assert run.host.timers == timers
+    assert refused or all(task.done() for task in [run.task])
+    assert run.loop.is_closed()
+    complaints = run.loop.complaints
+    loop, host = run.loop, run.host
+    del run
+    gc.collect()
+    assert complaints == []
+    assert loop.take_errors() == []
+    assert len(host.timers) == len(timers)
+    return refused
+
+
+class Saga:
+    """Notes which of a workflow's handlers ran."""
+
+    def __init__(self) -> None:
+        self.finals: Log = []
+        self.caught: Log = []
+        self.refunds: Log = []
+
+    async def guarded(self, name: str, waiting: Callable[[], Any]) -> None:
+        try:
+            await waiting()
+        except asyncio.CancelledError:
+            self.caught.append(f"{name}: CancelledError")
+            raise
+        except Exception as error:
+            self.caught.append(f"{name}: {type(error).__name__}")
+            raise
+        finally:
+            self.finals.append(name)
+
+    async def refund(self, name: str) -> None:
+        await ctx_call()
+        self.refunds.append(name)
+
+    @asynccontextmanager
+    async def resource(self, name: str) -> AsyncIterator[None]:
+        try:
+            yield
+        except Exception:
+            self.caught.append(name)
+            raise
+        finally:
+            self.finals.append(name)
+            await self.refund(name)
+
+
+def test_a_tree_of_everything_unwinds_without_compensation() -> None:
+    saga = Saga()
+
+    async def leaf(name: str) -> None:
+        await saga.guarded(name, ctx_call)
+
+    async def sleeper() -> None:
+        async with asyncio.timeout(50):
+            await saga.guarded("sleeper", lambda: asyncio.sleep(100))
+
+    async def group() -> None:
+        async with asyncio.TaskGroup() as inner:
+            inner.create_task(leaf("in group 1"))
+            inner.create_task(sleeper())
+            await saga.guarded("group body", ctx_call)
+
+    async def child_of_child() -> None:
+        await saga.guarded("waits for a task", lambda: asyncio.create_task(leaf("grandchild")))
+
+    async def main() -> None:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(saga.resource("resource"))
+            stack.push_async_callback(saga.refund, "flight")
+            stack.push_async_callback(saga.refund, "hotel")
+            async with asyncio.TaskGroup() as outer:
+                outer.create_task(group())
+                outer.create_task(child_of_child())
+                async with asyncio.timeout(30):
+                    await asyncio.gather(
+                        leaf("gathered 1"), asyncio.shield(leaf("shielded")), leaf("gathered 2")
+                    )
+
+    assert evict(main()) == []
+    assert saga.caught == []
+    assert saga.refunds == []
+    assert sorted(saga.finals) == sorted(
+        [
+            "in group 1",
+            "sleeper",
+            "group body",
+            "waits for a task",
+            "grandchild",
+            "resource",
+            "gathered 1",
+            "shielded",
+            "gathered 2",
+        ]
+    )
+
+
+def test_children_leave_before_their_parents() -> None:
+    saga = Saga()
+
+    async def main() -> None:
+        async with asyncio.TaskGroup() as group:
+            for number in range(3):
+                group.create_task(saga.guarded(f"child {number}", ctx_call))
+            await saga.guarded("parent", ctx_call)
+
+    assert evict(main()) == []
+    assert saga.finals == ["child 2", "child 1", "child 0", "parent"]
+
+
+WAITS: dict[str, Callable[[], Any]] = {
+    "operation": ctx_call,
+    "sleep": lambda: asyncio.sleep(9),
+    "wait_for": lambda: asyncio.wait_for(ctx_call(), 9),
+    "wait_for code": lambda: asyncio.wait_for(asyncio.sleep(9), 9),
+    "wait": lambda: asyncio.wait([asyncio.ensure_future(ctx_call())], timeout=9),
+    "gather": lambda: asyncio.gather(ctx_call(), asyncio.sleep(9), return_exceptions=True),
+    "shield": lambda: asyncio.shield(asyncio.sleep(9)),
+    "event": lambda: asyncio.Event().wait(),
+    "queue": lambda: asyncio.Queue().get(),
+    "barrier": lambda: asyncio.Barrier(2).wait(),
+    "task of task": lambda: asyncio.create_task(asyncio.wait_for(asyncio.sleep(9), 9)),
+    "as_completed": lambda: next(iter(asyncio.as_completed([asyncio.sleep(9)]))),
+}
+
+
+@pytest.mark.parametrize("waiting", WAITS)
+def test_every_way_to_wait_ends_without_a_handler(waiting: str) -> None:
+    saga = Saga()
+    assert evict(saga.guarded("it", WAITS[waiting])) == []
+    assert saga.finals == ["it"]
+    assert saga.caught == []
+
+
+async def locked(lock: asyncio.Lock | asyncio.Condition, saga: Saga) -> None:
+    async with lock:
+        await saga.guarded("holder", ctx_call)
+
+
+@pytest.mark.parametrize("make", [asyncio.Lock, asyncio.Condition])
+def test_those_who_wait_for_a_lock_end_with_its_holder(make: Any) -> None:
+    saga = Saga()
+
+    async def main() -> None:
+        lock = make()
+        await asyncio.gather(*(locked(lock, saga) for _ in range(5)))
+
+    assert evict(main()) == []
+    assert saga.finals == ["holder"]
+    assert saga.caught == []
+
+
+def test_cleanup_that_awaits_ends_in_a_later_round() -> None:
+    seen: Log = []
+
+    async def main() -> None:
+        lock = asyncio.Lock()
+        await lock.acquire()
+        try:
+            await ctx_call()
+        finally:
+            try:
+                await asyncio.sleep(0)
+                seen.append("slept")
+                await lock.acquire()
+            finally:
+                seen.append("left")
+
+    assert evict(main()) == []
+    assert seen == ["slept", "left"]
+
+
+def test_cleanup_can_start_no_task_and_no_timer() -> None:
+    seen: Log = []
+
+    async def main() -> None:
+        try:
+            await ctx_call()
+        finally:
+            for start in (
+                lambda: asyncio.create_task(asyncio.sleep(1)),
+                lambda: this_loop().call_later(1, print),
+            ):
+                try:
+                    start()
+                except Evicted:
+                    seen.append("refused")
+
+    assert evict(main()) == []
+    assert seen == ["refused", "refused"]
+
+
+def test_cancelling_others_in_cleanup_reaches_nobody() -> None:
+    saga = Saga()
+    seen: list[bool] = []
+
+    async def main() -> None:
+        others = [asyncio.create_task(saga.guarded(f"{n}", ctx_call)) for n in range(3)]
+        future = this_loop().create_future()
+        try:
+            await ctx_call()
+        finally:
+            seen.extend(other.cancel() for other in others)
+            seen.append(future.cancel())
+
+    assert evict(main()) == []
+    assert seen == [False] * 4
+    assert saga.caught == []
+    assert sorted(saga.finals) == ["0", "1", "2"]
+
+
+def test_code_that_has_not_begun_never_begins() -> None:
+    seen: Log = []
+
+    async def child() -> None:
+        seen.append("began")
+
+    async def main(child: asyncio.Task[None]) -> None:
+        try:
+            await child
+        finally:
+            seen.append("parent left")
+
+    run = Run(asyncio.sleep(5))
+    new_child = run.loop.create_task(child())
+    parent = run.loop.create_task(main(new_child))
+    assert run.loop.evict() == []
+    assert parent.done()
+    assert new_child.done()
+    assert seen == []
+    assert run.loop.complaints == []
+
+
+def test_code_that_is_ready_gets_no_further_than_its_next_call() -> None:
+    seen: Log = []
+
+    async def main() -> None:
+        nonlocal first
+        first = this_loop().create_future()
+        seen.append(await first)
+        await ctx_call()
+        seen.append("went on")
+
+    first: asyncio.Future[str]
+    run = Run(main())
+    first.set_result("delivered")
+    assert run.loop.evict() == []
+    assert seen == ["delivered"]
+    assert run.task.done()
+
+
+def test_async_generators_unwind_with_the_run() -> None:
+    saga = Saga()
+
+    async def numbers(name: str) -> AsyncIterator[int]:
+        try:
+            yield 1
+            await ctx_call()
+            yield 2
+        except Exception:
+            saga.caught.append(name)
+        finally:
+            saga.finals.append(name)
+            await saga.refund(name)
+
+    async def main() -> None:
+        async for _ in numbers("left"):
+            break
+        async for _ in numbers("in its body"):
+            if not saga.finals:
+                saga.finals.append("body")
+                continue
+        saga.caught.append("went on")
+
+    previous = install_asyncgen_hooks()
+    try:
+        assert evict(main()) == []
+    finally:
+        restore_asyncgen_hooks(previous)
+    assert sorted(saga.finals) == ["body", "in its body", "left"]
+    assert saga.caught == []
+    assert saga.refunds == []
+
+
+async def swallows(waiting: Callable[[], Any]) -> None:
+    while True:
+        with suppress(BaseException):
+            await waiting()
+
+
+REFUSALS: dict[str, Callable[[], Any]] = {
+    "future": lambda: this_loop().create_future(),
+    "operation": ctx_call,
+    "sleep": lambda: asyncio.sleep(1),
+    "spin": lambda: asyncio.sleep(0),
+}
+
+
+@pytest.mark.parametrize("waiting", [name for name in REFUSALS if name != "spin"])
+def test_code_that_refuses_is_named_and_left_alone(waiting: str) -> None:
+    saga = Saga()
+
+    async def main() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(swallows(REFUSALS[waiting]), name="stubborn")
+            group.create_task(saga.guarded("polite", ctx_call))
+
+    assert evict(main()) == ["stubborn"]
+    assert saga.finals == ["polite"]
+    assert saga.caught == []
+
+
+def test_code_that_spins_once_it_is_evicted_is_named() -> None:
+    async def main() -> None:
+        try:
+            await ctx_call()
+        finally:
+            await swallows(REFUSALS["spin"])
+
+    assert evict(main()) == ["Task-1"]
+
+
+def test_the_memory_of_a_run_is_free_at_once() -> None:
+    class Big: ...
+
+    async def child(big: Big) -> None:
+        try:
+            await ctx_call()
+        finally:
+            await ctx_call()
+
+    async def main() -> None:
+        big = Big()
+        alive.append(weakref.ref(big))
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(child(big)) for _ in range(3)]
+            await asyncio.gather(*tasks)
+
+    alive: list[weakref.ref[Big]] = []
+    gc.collect()
+    gc.disable()
+    try:
+        run = Run(main())
+        assert run.loop.evict() == []
+        assert alive[0]() is None
+    finally:
+        gc.enable()
+
+
+def test_a_run_is_not_evicted_from_inside() -> None:
+    async def main() -> None:
+        with pytest.raises(RuntimeError):
+            this_loop().evict()
+        await ctx_call()
+
+    assert evict(main()) == []
+
+
+def test_a_loop_is_evicted_once() -> None:
+    run = Run(asyncio.sleep(1))
+    assert run.loop.evict() == []
+    assert run.loop.evict() == []
+    run.loop.close()
+    assert run.loop.complaints == []
+
+
+def test_eviction_leaves_the_hosts_loop_running() -> None:
+    async def main() -> bool:
+        host, task = asyncio.get_running_loop(), asyncio.current_task()
+        evict(asyncio.sleep(1))
+        return asyncio.get_running_loop() is host and asyncio.current_task() is task
+
+    assert asyncio.run(main())
+
+
+def test_a_hundred_runs_with_large_trees_leave_in_one_go() -> None:
+    async def main() -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(20):
+                group.create_task(asyncio.wait_for(asyncio.sleep(5), 9))
+
+    for _ in range(100):
+        run = Run(main())
+        assert run.loop.evict() == []
+        assert run.task.done()
+        assert run.loop.complaints == []
