@@ -27,9 +27,9 @@ from fusee.base.limits import WAITING_CALLS_MAX
 from fusee.engine import admission, messages, views
 from fusee.engine.admission import Admitted, StartPolicy
 from fusee.engine.commitlog import Pressure
-from fusee.engine.run import Finished, records_of
+from fusee.engine.run import Finished
 from fusee.record.failure import decode_failure
-from fusee.record.kinds import Closed, Started, Status
+from fusee.record.kinds import Started, Status
 
 if TYPE_CHECKING:
     from fusee.engine.core import Core
@@ -114,7 +114,7 @@ class Client:
     async def _admit(self) -> None:
         """Wait while the log is under pressure. Raises `Overloaded`; nothing is appended then."""
         self._check_usable()
-        if self.core.log.pressure is Pressure.NONE:
+        if not self._is_under_pressure():
             return
         if self._waiting_for_room >= WAITING_CALLS_MAX:
             raise Overloaded(
@@ -123,7 +123,7 @@ class Client:
         self._waiting_for_room += 1
         try:
             async with asyncio.timeout(ADMISSION_TIMEOUT_S):
-                while self.core.log.pressure is not Pressure.NONE:
+                while self._is_under_pressure():
                     self._room.clear()
                     await self._room.wait()
                     self._check_usable()
@@ -132,6 +132,9 @@ class Client:
             raise Overloaded(text) from None
         finally:
             self._waiting_for_room -= 1
+
+    def _is_under_pressure(self) -> bool:
+        return self.core.log.pressure is not Pressure.NONE
 
     async def _refusing(self, call: Callable[[], T]) -> T:
         """Make a call of the engine; a refusal leaves once what it rests on is committed."""
@@ -265,8 +268,7 @@ async def _within(waiting: Coroutine[Any, Any, None], timeout_s: float, workflow
 
 def outcome_of(ended: Run | Finished, codec: Codec) -> Any:
     """Return the value a run ended with, or raise what it ended by."""
-    closed = ended.closed() if isinstance(ended, Finished) else records_of(ended)[-1][-1]
-    assert isinstance(closed, Closed), "the last record of an ended run is its end"
+    closed = ended.closed()
     key = f"{ended.workflow_id}/{ended.ordinal}"
     match Status(closed.status):
         case Status.COMPLETED:

@@ -25,9 +25,10 @@ class Registry:
     def __init__(self, workflows: Iterable[Workflow[Any, Any]]) -> None:
         self._by_name: dict[str, dict[str, Workflow[Any, Any]]] = {}
         for workflow in workflows:
-            if not isinstance(workflow, Workflow):
+            if not isinstance(workflow, Workflow):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError(
-                    f"workflows=[...] takes functions decorated with @fusee.workflow, not {workflow!r}"
+                    "workflows=[...] takes functions decorated with @fusee.workflow, not "
+                    f"{workflow!r}"
                 )
             versions = self._by_name.setdefault(workflow.name, {})
             other = versions.get(workflow.version)

@@ -13,7 +13,7 @@ from typing import Any
 
 from fusee.base.ids import Ticket
 
-Action = Callable[[Any], None]
+Action = Callable[[Any], object]
 
 
 class Gate:

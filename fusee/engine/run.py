@@ -144,6 +144,12 @@ class Run:
         """Whether the run may still move."""
         return self.closed_status is None
 
+    def closed(self) -> Closed:
+        """Return the record that ended the run, which has ended."""
+        record = decode_records(self.groups[-1])[-1]
+        assert isinstance(record, Closed), f"run {self.key} ends with {record!r}"
+        return record
+
     def facts(self) -> Started:
         """Return the record that began the run, decoding it when it came from a log."""
         if self.started is None:

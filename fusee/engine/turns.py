@@ -126,7 +126,7 @@ def _replay_one(core: Core, run: Run, program: Program) -> None:
 def _deliver(core: Core, run: Run, program: Program) -> None:
     """Hand over the next outcome that arrived, recording that the code sees it now."""
     item = run.inbox.popleft()
-    if type(item) is Arrival:
+    if not isinstance(item, str):
         arrival = item
     else:
         found = _signal_arrival(run, program, item)

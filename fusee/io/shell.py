@@ -74,19 +74,19 @@ def _resume(
     on_end: OnEnd,
 ) -> Generator[Any, Any, None]:
     """Drive the coroutine in its own context: what it waits for, the task waits for."""
-    run = context.run
+    run, send, throw = context.run, coroutine.send, coroutine.throw
     while True:
+        if error is None:
+            try:
+                yield awaited
+            except BaseException as thrown:
+                error = thrown
         try:
             if error is None:
-                sent = yield awaited
-        except BaseException as thrown:
-            error = thrown
-        try:
-            if error is None:
-                awaited = run(coroutine.send, sent)
+                awaited = run(send, None)
             else:
                 thrown_in, error = error, None
-                awaited = run(coroutine.throw, thrown_in)
+                awaited = run(throw, thrown_in)
         except StopIteration as done:
             on_end(done.value, None)
             return

@@ -68,7 +68,7 @@ class Submitter:
         # Closed while the owner waits; opened by the writer only, closed by the owner only.
         self._signal = Lock()
         self._signal.acquire()
-        self._ended: tuple[OnDone, BaseException | None] | None = None
+        self._ended: tuple[OnDone, BaseException | None, int] | None = None
         self._thread: Thread | None = None
         self._is_closed = False
 
@@ -133,7 +133,8 @@ class Submitter:
         ended, self._ended = self._ended, None
         if ended is not None:
             self.busy = False
-            on_done, error = ended
+            on_done, error, took_ns = ended
+            self.mode.on_thread_write(took_ns)
             on_done(error)
 
     # ------------------------------------------------------------ the writer thread
@@ -143,11 +144,12 @@ class Submitter:
             file, offset, data, on_done = write
             failure: BaseException | None = None
             self._open_signal()
+            start_ns = self._clock_ns()
             try:
                 self._device.write(file, offset, data)
             except BaseException as error:
                 failure = error
-            self._ended = (on_done, failure)
+            self._ended = (on_done, failure, self._clock_ns() - start_ns)
             # Before the bell, which gives the GIL away when it writes to the loop's socket.
             self._open_signal()
             self._wakeup.ring()

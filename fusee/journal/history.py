@@ -40,7 +40,7 @@ class History(msgspec.Struct):
 
     started: Started
     scheduled: dict[int, Scheduled | Drawn] = {}
-    deliveries: deque[Completed] = msgspec.field(default_factory=lambda: deque[Completed]())
+    deliveries: deque[Completed] = msgspec.field(default_factory=deque[Completed])
     immediate: dict[int, Completed] = {}
     undelivered: dict[int, Completed] = {}
     attempts: dict[int, AttemptFailed] = {}

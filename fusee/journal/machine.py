@@ -55,7 +55,9 @@ class Machine:
         """Number an operation; return its position, or None when it contradicts the journal."""
         position = self.position + 1
         history = self.history
-        if history is None or (self._matches(position, op, name) and position > history.position_last):
+        if history is None or (
+            self._matches(position, op, name) and position > history.position_last
+        ):
             if position > OPERATIONS_MAX:
                 self.mismatch = self._journal_full()
                 return None

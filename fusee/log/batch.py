@@ -170,9 +170,7 @@ def build_batch(
     digest.update(unhashed)
     hashed: Any = digest.digest()
     data = unhashed + hashed + payload
-    return Batch(
-        op, view, epoch, prev, hashed, commit_op, ts_us, kind, group_count, group_id, data
-    )
+    return Batch(op, view, epoch, prev, hashed, commit_op, ts_us, kind, group_count, group_id, data)
 
 
 def _join_sections(sections: Sequence[tuple[int, bytes]]) -> bytes:

@@ -1,7 +1,7 @@
 """The log of `:memory:`: the same replica on a device whose write completes at once.
 
-Keeps the newest batches, as many as a window has, for readers that follow the commits; nothing of it
-survives the process.
+Keeps the newest batches, as many as a window has, for readers that follow the commits;
+nothing of it survives the process.
 """
 
 from __future__ import annotations

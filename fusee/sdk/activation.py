@@ -29,8 +29,8 @@ from fusee.sdk.context import Context, RunIdentity
 from fusee.sdk.messages import Query, Signal
 from fusee.sdk.op import Op, StepOp, TimerOp
 from fusee.sdk.runlog import RunLog
-from fusee.sdk.step import NO_OPTIONS
 from fusee.sdk.source import call_site, rest_site
+from fusee.sdk.step import NO_OPTIONS
 
 if TYPE_CHECKING:
     from fusee.journal.machine import Machine
@@ -97,8 +97,14 @@ class Activation:
         if op is None:
             self.machine.unexpected(arrival.position)
             return
-        if arrival.value is not UNDECODED and arrival.outcome is VALUE and not op.cancelled():
-            op.set_result(arrival.value)
+        value = arrival.value
+        if (
+            value is not UNDECODED
+            and arrival.outcome is VALUE
+            and isinstance(op, Op)
+            and not op.cancel_requested
+        ):
+            op.set_result(value)
         elif not self._arrive(op, arrival):
             return
         self.loop.turn()

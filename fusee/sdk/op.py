@@ -6,7 +6,7 @@ from asyncio import Future
 from collections.abc import Callable
 from contextvars import Context as VarContext
 from contextvars import copy_context
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from fusee.engine.program import UNDECODED, Arrival
 from fusee.loop.tasks import WorkflowFuture
@@ -19,7 +19,7 @@ from fusee.sdk.step import StepSpec
 
 T = TypeVar("T")
 
-_future_init = Future.__init__
+_future_init = cast("Any", Future).__init__
 STEP = OpKind.STEP
 
 NO_DEFAULT: Any = object()
@@ -95,41 +95,33 @@ class Op(WorkflowFuture[T]):
         if not self.cancelled():
             return await self
         if self._true_outcome is None:
-            self._true_outcome = WorkflowFuture(self.get_loop())
+            self._true_outcome = WorkflowFuture(self.owner.loop)
             if self._late is not None:
                 self._settle(self._true_outcome, *self._late)
         return await self._true_outcome
 
     def arrive(self, arrival: Arrival) -> None:
         """The operation has its outcome. Raises `DecodeError` when a recorded one does not fit."""
-        failed = arrival.outcome is Outcome.FAILURE
-        value = arrival.value
-        if value is UNDECODED:
-            value = self._decode(arrival)
-        elif arrival.outcome is Outcome.TIMED_OUT:
-            value = None
-        if arrival.outcome is Outcome.TIMED_OUT and self.default is NO_DEFAULT:
-            failed, value = True, TimeoutError(f"no signal '{self.name}' came in time")
+        failed, value = self._read(arrival)
         if not self.cancelled():
-            if failed:
-                self.set_exception(value)
-            else:
-                self.set_result(value)
+            self._settle(self, failed, value)
         elif self._true_outcome is not None:
             self._settle(self._true_outcome, failed, value)
         else:
             self._late = (failed, value)
 
-    def _decode(self, arrival: Arrival) -> Any:
-        match arrival.outcome:
-            case Outcome.FAILURE:
-                return decode_failure(arrival.payload)
-            case Outcome.TIMED_OUT:
-                return self.default
-            case Outcome.VALUE | Outcome.SIGNAL:
-                if self.codec is None:
-                    return None
-                return self.codec.decode(arrival.payload)
+    def _read(self, arrival: Arrival) -> tuple[bool, Any]:
+        """Return whether the outcome is an exception, and the exception or value."""
+        if arrival.outcome is Outcome.TIMED_OUT:
+            if self.default is NO_DEFAULT:
+                return True, TimeoutError(f"no signal '{self.name}' came in time")
+            return False, self.default
+        failed = arrival.outcome is Outcome.FAILURE
+        if arrival.value is not UNDECODED:
+            return failed, arrival.value
+        if failed:
+            return True, decode_failure(arrival.payload)
+        return False, None if self.codec is None else self.codec.decode(arrival.payload)
 
     @staticmethod
     def _settle(future: WorkflowFuture[Any], failed: bool, value: Any) -> None:

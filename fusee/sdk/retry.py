@@ -94,7 +94,7 @@ def may_retry(retry: Retry, error: Exception) -> bool:
     """Whether this kind of error is worth another attempt at all."""
     if isinstance(error, RetryAfter):
         return True
-    if isinstance(error, _NEVER) or isinstance(error, retry.never_on):
+    if isinstance(error, (*_NEVER, *retry.never_on)):
         return False
     if not isinstance(error, retry.on):
         return False

@@ -6,6 +6,7 @@ decorated functions stay plain functions for everyone else.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable
@@ -55,7 +56,7 @@ def make_options(
     """Check options as users write them."""
     if name is not None:
         check_name(name, what="a step's name")
-    if retry is not None and not isinstance(retry, Retry):
+    if retry is not None and not isinstance(retry, Retry):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"retry={retry!r}: give a fusee.Retry(...)")
     timeout_s = None if timeout is None else seconds(timeout)
     if timeout_s == 0:
@@ -138,10 +139,9 @@ def spec_of(fn: Callable[..., Any]) -> StepSpec:
     if not callable(fn):
         raise TypeError(f"a step is a function, not {fn!r}: call ctx.step(fn, *args)")
     spec = StepSpec(fn)
-    try:
+    # Bound methods and builtins take no attributes; theirs is built at each call.
+    with contextlib.suppress(AttributeError):
         setattr(fn, _SPEC, spec)
-    except AttributeError:
-        pass  # Bound methods and builtins take no attributes; theirs is built at each call.
     return spec
 
 

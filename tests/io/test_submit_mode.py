@@ -8,6 +8,7 @@ from fusee.io.submit_mode import (
     FLUSH_NS_INLINE_MAX,
     THREAD_NS,
     WRITE_NS_INLINE_MAX,
+    WRITE_NS_RECOVERED_MAX,
     SubmitMode,
 )
 
@@ -35,6 +36,16 @@ def test_a_longer_one_moves_the_next_second_to_the_thread():
     assert mode.uses_thread(START_NS + THREAD_NS - 1)
     assert not mode.uses_thread(START_NS + THREAD_NS)
     assert not mode.uses_thread(START_NS + THREAD_NS + 1)
+
+
+def test_a_lone_outlier_costs_one_write_of_the_thread():
+    mode = SubmitMode(85_000)
+    mode.on_inline_write(WRITE_NS_INLINE_MAX + 1, START_NS)
+    assert mode.uses_thread(START_NS + 1)
+    mode.on_thread_write(WRITE_NS_RECOVERED_MAX + 1)
+    assert mode.uses_thread(START_NS + 2)
+    mode.on_thread_write(WRITE_NS_RECOVERED_MAX)
+    assert not mode.uses_thread(START_NS + 3)
 
 
 def test_a_disk_that_stays_slow_is_tried_inline_once_a_second():
