@@ -9,7 +9,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-ROOT = str(Path(__file__).parents[2])
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 def start_python(script: str, *arguments: Any) -> subprocess.Popen[str]:
@@ -20,5 +20,5 @@ def start_python(script: str, *arguments: Any) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": ROOT},
+        env=ENVIRONMENT,
     )
