@@ -16,7 +16,6 @@ from fusee.base.errors import (
     EngineStopped,
     FuseeError,
     Overloaded,
-    RunNotFound,
     WorkflowCancelled,
     WorkflowFailed,
     WorkflowTerminated,
@@ -24,9 +23,11 @@ from fusee.base.errors import (
 )
 from fusee.base.ids import Ticket
 from fusee.base.limits import WAITING_CALLS_MAX
+from fusee.base.names import check_id
 from fusee.engine import admission, messages, views
 from fusee.engine.admission import Admitted, StartPolicy
 from fusee.engine.commitlog import Pressure
+from fusee.engine.listing import Listing, Wanted
 from fusee.engine.run import Finished
 from fusee.record.failure import decode_failure
 from fusee.record.kinds import Started, Status
@@ -41,6 +42,8 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 ADMISSION_TIMEOUT_S = 30.0
+ROWS_AT_ONCE = 200
+"""How many runs a list looks at before it lets the application's loop turn."""
 
 
 class Client:
@@ -165,16 +168,20 @@ class Client:
         name: str,
         payload: bytes,
         signal_id: str | None,
-    ) -> None:
-        """Send a signal; return once it is durable."""
+    ) -> bool:
+        """Send a signal; return once it is durable.
+
+        The answer is whether this `signal_id` was known with another value, which then stands.
+        """
         await self._admit()
-        unique = signal_id or uuid.uuid4().hex
+        unique = uuid.uuid4().hex if signal_id is None else check_id(signal_id, what="signal_id")
         signalled = await self._refusing(
             lambda: messages.signal(self.core, workflow_id, ordinal, name, unique, payload)
         )
         if signalled.input_differs:
             self._warn(f"signal {unique!r} of {workflow_id!r} came again with another value")
         await self.committed(signalled.ticket)
+        return signalled.input_differs
 
     async def query(
         self, workflow_id: str, ordinal: int | None, name: str, payload: bytes
@@ -194,7 +201,7 @@ class Client:
         found = self.core.table.find(workflow_id, ordinal)
         if found is None:
             await self.committed(self.core.log.appended)
-            raise RunNotFound(f"no run has the ID {workflow_id!r}")
+            raise messages.not_found(workflow_id, ordinal)
         return found
 
     async def describe(self, workflow_id: str, ordinal: int | None) -> views.RunInfo:
@@ -213,12 +220,25 @@ class Client:
         await self.committed(_ticket_of(found))
         return seen
 
-    async def rows(self, limit: int | None) -> list[views.RunRow]:
-        """List runs, newest first; what the list says is durable."""
+    async def show(
+        self, workflow_id: str, ordinal: int | None
+    ) -> tuple[views.RunInfo, list[views.JournalEntry]]:
+        """Return the description and the operations of a run, both of one moment."""
+        return await self._view(
+            workflow_id, ordinal, lambda found: (views.describe(found), views.journal(found))
+        )
+
+    async def runs(self, wanted: Wanted) -> list[views.RunRow]:
+        """List runs, newest first; what the list says is durable. Lets the loop turn between."""
         self._check_usable()
-        found = views.rows(self.core.table.all(), limit)
+        listing = Listing(wanted)
+        for count, run in enumerate(list(self.core.table.all()), start=1):
+            listing.look(run)
+            if count % ROWS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+                self._check_usable()
         await self.committed(self.core.log.appended)
-        return found
+        return listing.rows()
 
     async def result(
         self, workflow_id: str, ordinal: int | None, codec: Codec, timeout: Duration | None

@@ -54,6 +54,7 @@ class Engine:
         sync_threads: int = SYNC_THREADS_MAX,
         async_steps: int = ASYNC_STEPS_MAX,
         on_stop: Literal["raise", "exit"] = "raise",
+        has_admin: bool = True,
     ) -> None:
         self._assemble = assemble
         self._registry = registry
@@ -61,6 +62,7 @@ class Engine:
         self._sync_threads = sync_threads
         self._async_steps = async_steps
         self._on_stop = on_stop
+        self._has_admin = has_admin
         self._life: Life | None = None
         self._client_or_none: Client | None = None
         self._options = StartOptions()
@@ -116,6 +118,7 @@ class Engine:
             sync_threads=self._sync_threads,
             async_steps=self._async_steps,
             exit_on_stop=self._on_stop == "exit",
+            has_admin=self._has_admin,
         )
         await self._life.open()
         return self

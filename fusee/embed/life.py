@@ -11,20 +11,27 @@ import logging
 import os
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING
 
 from fusee.base.errors import EngineStopped
 from fusee.embed.assembly import Assemble, Assembly
 from fusee.embed.client import Client
+from fusee.embed.owner import serve
 from fusee.embed.programs import Registry, loader
 from fusee.embed.pump import Pump
 from fusee.embed.upkeep import Upkeep
 from fusee.engine.commitlog import Stopped
 from fusee.engine.core import Core
 from fusee.engine.run import Run
+from fusee.engine.steps import keep_arrived
 from fusee.io.clock import SystemClock
 from fusee.io.step_runner import StepRunner
 from fusee.io.threads import StepThreads
 from fusee.loop.ordered import check_ordered_set, install_ordered_set
+from fusee.sdk.runlog import emit
+
+if TYPE_CHECKING:
+    from fusee.admin.server import AdminServer
 
 LOGGER = logging.getLogger("fusee")
 EXIT_CODE_STOPPED = 70
@@ -50,6 +57,7 @@ class Life:
         sync_threads: int,
         async_steps: int,
         exit_on_stop: bool,
+        has_admin: bool,
     ) -> None:
         self.registry = registry
         self.stopped: BaseException | None = None
@@ -58,6 +66,8 @@ class Life:
         self._sync_threads = sync_threads
         self._async_steps = async_steps
         self._exit_on_stop = exit_on_stop
+        self._has_admin = has_admin
+        self._admin: AdminServer | None = None
         self._closed = False
         self._is_open = False
 
@@ -77,6 +87,8 @@ class Life:
         for run in self.core.table.open_runs():
             self.core.queue(run)
         self.pump.wake()
+        if self.assembly.directory is not None and self._has_admin:
+            self._admin = serve(self, self.assembly.directory.path)
 
     def _wire(self) -> None:
         assembly, loop = self.assembly, self._loop
@@ -86,6 +98,7 @@ class Life:
             loop,
             threads,
             async_steps=self._async_steps,
+            sync_steps=self._sync_threads,
             on_interrupt=self._interrupted,
             on_bug=assembly.node.stop,
         )
@@ -94,14 +107,13 @@ class Life:
             table=assembly.table,
             steps=self.runner,
             load_program=loader(self.registry, lambda: self.core),
+            say=emit,
             wake=self._wake,
         )
         self.runner.bind(self.core)
-        self.client = Client(
-            self.core, loop, self.check_usable, LOGGER.warning, assembly.node.stop
-        )
+        self.client = Client(self.core, loop, self.check_usable, LOGGER.warning, assembly.node.stop)
         self.upkeep = Upkeep(
-            self.core, assembly.log, assembly.node, loop, self._wake_from_thread
+            self.core, assembly.log, loop, self._wake_from_thread, assembly.node.stop
         )
         submitter = assembly.submitter
         self.pump = Pump(
@@ -181,6 +193,8 @@ class Life:
                 await self._drain(drain_s)
         finally:
             self._finish()
+            if self._admin is not None:
+                await self._admin.close()
 
     async def _drain(self, drain_s: float) -> None:
         """Let running functions finish, then cut them off; write what they brought."""
@@ -196,6 +210,8 @@ class Life:
                 )
             self.runner.stop()
         await self.runner.idle(drain_s / 2)
+        for run in self.core.table.open_runs():
+            keep_arrived(self.core, run)
         await self._flush_rest()
 
     async def _flush_rest(self) -> None:
@@ -215,9 +231,12 @@ class Life:
             releases.callback(self.assembly.release)
             releases.callback(self.upkeep.close)
             releases.callback(self._threads.close)
+            if self._admin is not None:
+                self._admin.shut()  # Before the lock: the next owner makes a socket of its own.
             self.pump.close()
             self.runner.stop()
-            for run in list(self.core.table.all()):
+            # Runs replayed only to be asked something are in no table, but wait for a turn.
+            for run in [*self.core.table.all(), *self.core.ready]:
                 if isinstance(run, Run):
                     self.core.unload(run)
             for name in self.core.unwilling:

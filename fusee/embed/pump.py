@@ -92,14 +92,15 @@ class Pump:
         while True:
             if timers.live:
                 fire_timers(core, TURNS_PER_ITERATION_MAX)
-            turns_left -= self._turn(turns_left)
+            # At least one a round: retries without delay go round without any turn.
+            turns_left -= max(1, self._turn(turns_left))
             if core.starting:
                 while core.starting:
                     core.start(core.starting.popleft())
                 if ready and turns_left > 0:
                     continue  # What read-only steps brought may share this flush.
             flushed = node.flush()
-            if not is_instant or turns_left <= 0 or not (ready or flushed):
+            if not is_instant or turns_left <= 0 or core.draining or not (ready or flushed):
                 break
         core.turning = self._scheduled = False
         if timers.live:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from fusee.engine.core import Core
     from fusee.io.file_log import FileLog
     from fusee.log.writer import Preparation
-    from fusee.node.local_node import LocalNode
 
 SPACE_LOOK_S = 1.0
 """How often free space is asked for, and how soon a segment without space is tried again."""
@@ -27,15 +26,15 @@ class Upkeep:
         self,
         core: Core,
         log: FileLog | None,
-        node: LocalNode,
         loop: asyncio.AbstractEventLoop,
         wake: Callable[[Callable[[], None]], object],
+        stop: Callable[[BaseException], None],
     ) -> None:
         self._core = core
         self._log = log
         self._loop = loop
         self._wake = wake
-        self._node = node
+        self._stop = stop
         self._working = False
         self._thread: Thread | None = None
         self._space_due_ns = 0
@@ -91,10 +90,9 @@ class Upkeep:
             self._plan_due_ns = monotonic_ns() + _SPACE_LOOK_NS
         log.adopt(preparation, failure)
         if log.failed is not None:
-            self._node.stop(log.failed)
-            return
-        self._look_at_space()
-        self._node.room_again()
+            self._stop(log.failed)
+        else:
+            self._look_at_space()
 
     def close(self) -> None:
         """Wait for a segment being made, bounded: its file belongs to the directory."""

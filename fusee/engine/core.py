@@ -15,9 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fusee.base.errors import CodeError, NonDeterminism, PayloadError, RunHeld
+from fusee.engine import messages
+from fusee.engine.appending import CHUNK_BYTES_MAX, append_turn
 from fusee.engine.gate import Gate
 from fusee.engine.run import Held, Run
-from fusee.engine.steps import start
+from fusee.engine.steps import keep_arrived, start
 from fusee.engine.table import RunTable
 from fusee.engine.timers import TimerKey, Timers
 from fusee.record.group import encode_records, group_head
@@ -32,6 +34,14 @@ if TYPE_CHECKING:
     from fusee.record.kinds import AnyRecord
 
 
+WARNING = 30
+"""The level of Python's logging, which this floor does not import."""
+
+
+def _say_nothing(lines: list[tuple[int, str]]) -> None:
+    """Nobody listens to log lines."""
+
+
 class Core:
     """The engine's state. One per process and directory, owned by one thread."""
 
@@ -41,6 +51,7 @@ class Core:
         "load_program",
         "log",
         "ready",
+        "say",
         "start",
         "starting",
         "steps",
@@ -60,18 +71,20 @@ class Core:
         steps: Steps,
         load_program: Callable[[Run, Machine], Program | Held],
         wake: Callable[[], None],
+        say: Callable[[list[tuple[int, str]]], None] = _say_nothing,
     ) -> None:
         self.log = log
         self.steps = steps
         self.load_program = load_program
         self.wake = wake
+        self.say = say
+        """Emits log lines of workflow code, once what they tell is committed."""
         self.table = table
         self.gate = Gate()
         self.timers = Timers()
         self.ready: deque[Run] = deque()
         self.starting: deque[tuple[Run, PendingOp]] = deque()
-        """Steps called in these turns that wait for nothing: read-only ones, and after a replay
-        those whose gate is open. They run when the turns are over, before the flush."""
+        """Steps of these turns that need not wait for the flush: read-only, or durable before."""
         self.start = partial(start, self)
         """Runs the function of a (run, operation) whose gate has opened."""
         self.draining = False
@@ -86,6 +99,8 @@ class Core:
     def append(self, run: Run, records: Sequence[AnyRecord], marks: int = 0) -> Ticket:
         """Append one group of a run's records: visible now, durable when its ticket commits."""
         data = encode_records(records)
+        if len(data) > CHUNK_BYTES_MAX and len(records) > 1:
+            return append_turn(self, run, list(records), marks)
         head = run.head if marks == 0 else group_head(run.workflow_id, run.ordinal, marks)
         run.groups.append(data)
         ticket = run.last_ticket = self.log.append(run.shard, head + data)
@@ -138,11 +153,18 @@ class Core:
         run.inbox.clear()
         run.signals = None
         run.attempts = {}
-        run.outbox.clear()
+        messages.take_back(run)
         run.finishing = False
+
+    def reload(self, run: Run) -> None:
+        """Take the code of a run out of memory and bring it back by replay."""
+        keep_arrived(self, run)
+        self.unload(run)
+        self.queue(run)
 
     def hold(self, run: Run, held: Held) -> None:
         """The run cannot move. It is not failed, and uses no CPU until something changes."""
+        keep_arrived(self, run)
         run.held = held
         self.unload(run)
         waiting, run.queries = run.queries, []

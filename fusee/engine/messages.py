@@ -33,11 +33,18 @@ class Refused(Exception):
         self.ticket = ticket
 
 
+def not_found(workflow_id: str, ordinal: int | None) -> RunNotFound:
+    """Return the error for an ID that was never used, or has no such run."""
+    if ordinal is None:
+        return RunNotFound(f"no run has the ID {workflow_id!r}")
+    return RunNotFound(f"there is no run {ordinal} of the ID {workflow_id!r}")
+
+
 def find_open(core: Core, workflow_id: str, ordinal: int | None) -> Run:
     """Return the open run of an ID. Raises `Refused` when there is none."""
     run = core.table.find(workflow_id, ordinal)
     if run is None:
-        raise Refused(RunNotFound(f"no run has the ID {workflow_id!r}"), core.log.appended)
+        raise Refused(not_found(workflow_id, ordinal), core.log.appended)
     if isinstance(run, Finished) or not run.is_open:
         ticket = core.gate.committed if isinstance(run, Finished) else run.last_ticket
         raise Refused(
@@ -129,13 +136,15 @@ def stage(
     except Refused as refused:
         raise refused.error from None
     signals.add(record)
-    sender.outbox.append((receiver, record))
+    sender.outbox.append((position, receiver, record))
 
 
-def take_outbox(run: Run) -> list[tuple[Run, SignalReceived]]:
-    """Return what the run's turn sends to other runs, and empty its outbox."""
-    staged, run.outbox = run.outbox, []
-    return staged
+def take_back(sender: Run) -> None:
+    """Undo what a turn that is not recorded has staged for other runs."""
+    while sender.outbox:
+        _, receiver, record = sender.outbox.pop()
+        if receiver.signals is not None:
+            receiver.signals.take_back(record)
 
 
 # ---------------------------------------------------------------- queries
@@ -152,8 +161,7 @@ def query(
     """Answer with bytes or an exception through `reply`, once the state read is committed."""
     found = core.table.find(workflow_id, ordinal)
     if found is None:
-        error = RunNotFound(f"no run has the ID {workflow_id!r}")
-        core.gate.when(core.log.appended, reply, error)
+        core.gate.when(core.log.appended, reply, not_found(workflow_id, ordinal))
         return
     if isinstance(found, Run) and found.is_open:
         run = found
@@ -189,9 +197,14 @@ def answer_queries(core: Core, run: Run) -> None:
     program = run.program
     assert program is not None, "only loaded code answers"
     waiting, run.queries = run.queries, []
-    for name, payload, reply in waiting:
+    for index, (name, payload, reply) in enumerate(waiting):
+        if program.spoiled:
+            run.queries = waiting[index:]
+            break
         try:
             answer: Any = program.query(name, payload)
         except Exception as error:  # A handler may raise anything; it is the caller's answer.
             answer = error
         core.gate.when(run.last_ticket, reply, answer)
+    if program.spoiled:
+        core.reload(run)

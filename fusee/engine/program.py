@@ -43,6 +43,15 @@ class Ending(msgspec.Struct, frozen=True):
     payload: bytes
     called: Called
     """The same as the journal compares it: returned, or raised what."""
+    hold: str = ""
+    """Not an end: the run is held for this reason, as the workflow's definition asks."""
+
+    @property
+    def text(self) -> str:
+        """What happened, for people."""
+        called = self.called
+        where = f" at {called.source}" if called.source else ""
+        return f"{called.verb} {called.what}{where}".replace("  ", " ")
 
 
 class PendingOp(Protocol):
@@ -68,6 +77,16 @@ class Program(Protocol):
     cancelled: list[PendingOp]
     """Operations whose cancellation the code requested since the last `take_cancelled`."""
 
+    @property
+    def said(self) -> list[tuple[int, str]]:
+        """Log lines since the engine last took them: level and text."""
+        ...
+
+    @property
+    def spoiled(self) -> bool:
+        """Whether a query handler has changed the state it was to read; replay gives it back."""
+        ...
+
     def begin(self) -> None:
         """Run the code from its first line until it waits for something."""
         ...
@@ -82,6 +101,10 @@ class Program(Protocol):
 
     def take_cancelled(self) -> list[PendingOp]:
         """Return `cancelled` and begin a new list."""
+        ...
+
+    def take_said(self) -> list[tuple[int, str]]:
+        """Return `said` and begin a new list."""
         ...
 
     def query(self, name: str, payload: bytes) -> bytes:

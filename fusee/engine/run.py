@@ -9,7 +9,13 @@ import msgspec
 
 from fusee.base.ids import Ordinal, ShardId, Ticket
 from fusee.engine.timers import TimerKey
-from fusee.record.group import decode_journal, decode_records, encode_journal, group_head
+from fusee.record.group import (
+    decode_journal,
+    decode_records,
+    encode_journal,
+    first_and_last,
+    group_head,
+)
 from fusee.record.kinds import AnyRecord, Closed, SignalReceived, Started, Status
 
 if TYPE_CHECKING:
@@ -37,13 +43,13 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
 
     def started(self) -> Started:
         """Return the record that began the run."""
-        record = decode_journal(self.journal)[0][0]
+        record = decode_records(first_and_last(self.journal)[0])[0]
         assert isinstance(record, Started)
         return record
 
     def closed(self) -> Closed:
         """Return the record that ended the run."""
-        record = decode_journal(self.journal)[-1][-1]
+        record = decode_records(first_and_last(self.journal)[1])[-1]
         assert isinstance(record, Closed)
         return record
 
@@ -67,6 +73,13 @@ class Signals:
         self.received[record.number] = record
         if unread:
             self.unread.setdefault(record.name, deque()).append(record)
+
+    def take_back(self, record: SignalReceived) -> None:
+        """The newest signal was not recorded after all: the turn that sent it is not."""
+        assert record.number == self.count, "only the newest signal can be taken back"
+        self.count -= 1
+        del self.ids[record.signal_id], self.received[record.number]
+        self.unread[record.name].remove(record)
 
     def unread_count(self) -> int:
         """How many signals no wait has consumed."""
@@ -131,7 +144,8 @@ class Run:
         self.attempts: dict[int, AttemptFailed] = {}
         self.timers: dict[int, TimerKey] = {}
         self.queries: list[tuple[str, bytes, Callable[[Any], None]]] = []
-        self.outbox: list[tuple[Run, SignalReceived]] = []
+        self.outbox: list[tuple[int, Run, SignalReceived]] = []
+        """What the present turn sends: position of the message, receiver, its record."""
         self.on_closed: list[Callable[[Any], None]] = []
 
     @property

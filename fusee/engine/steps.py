@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fusee.engine.core import Core
     from fusee.engine.program import PendingOp
     from fusee.engine.run import Run
+    from fusee.record.kinds import AnyRecord
 
 
 def arm(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
@@ -32,7 +33,7 @@ def arm(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
         if run.in_flight or run.inbox or run.attempts or op.read_only:
             _arm_step(core, run, op, ticket)
         else:
-            _start_behind(core, ticket, run, op)
+            _pass_gate(core, ticket, run, op)
         return
     if op.due_us:
         core.arm_timer(run, op.position, op.due_us)
@@ -55,19 +56,15 @@ def _arm_step(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
     elif op.read_only:
         core.starting.append((run, op))
     else:
-        _start_behind(core, ticket, run, op)
+        _pass_gate(core, ticket, run, op)
 
 
-def _start_behind(core: Core, ticket: Ticket, run: Run, op: PendingOp) -> None:
-    """Run a function once its ticket commits; after a replay it has, long ago.
-
-    Even then not here, within the turn: the run's own loop is still the running one.
-    """
-    gate = core.gate
-    if ticket > gate.committed or len(gate):
-        gate.when(ticket, core.start, (run, op))
+def _pass_gate(core: Core, ticket: Ticket, run: Run, op: PendingOp) -> None:
+    """Let a step start once its ticket commits; never within the turn that called it."""
+    if ticket > core.gate.committed:
+        core.gate.when(ticket, core.start, (run, op))
     else:
-        core.starting.append((run, op))
+        core.starting.append((run, op))  # Replay left it pending; its record is long durable.
 
 
 def start(core: Core, key: tuple[Run, PendingOp]) -> None:
@@ -92,12 +89,12 @@ def start(core: Core, key: tuple[Run, PendingOp]) -> None:
 def cancel(core: Core, run: Run, op: PendingOp) -> None:
     """The code no longer wants an operation. A step that runs is asked to stop."""
     core.disarm_timer(run, op.position)
-    program = run.program
-    if program is None or program.pending.get(op.position) is not op:
-        return
     token = run.in_flight.get(op.position)
     if token is not None:
         core.steps.cancel(token)
+        return
+    program = run.program
+    if program is None or program.pending.get(op.position) is not op:
         return
     # Behind its gate, or between two attempts: its function never runs again.
     run.inbox.append(_cancelled(op))
@@ -135,6 +132,23 @@ def _record_unseen(core: Core, run: Run, arrival: Arrival) -> None:
     if run.program is not None and not core.draining:
         arrival.recorded = True
         run.inbox.append(arrival)
+
+
+def keep_arrived(core: Core, run: Run) -> None:
+    """Record the outcomes that wait for a turn which will not come: the run is held, or parked.
+
+    Without this a function would run again though the process did not fail.
+    """
+    now_us = core.log.now_us()
+    records: list[AnyRecord] = [
+        Completed(item.position, item.outcome, now_us, item.payload, False, 0, item.attempt)
+        for item in run.inbox
+        if type(item) is Arrival and not item.recorded and item.outcome is not Outcome.SIGNAL
+    ]
+    run.inbox.clear()
+    if records:
+        core.append(run, records)
+        core.wake()
 
 
 def step_failed(core: Core, run: Run, token: object, failed: AttemptFailed) -> None:

@@ -14,6 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fusee.engine import messages, steps
+from fusee.engine.appending import append_turn
+from fusee.engine.core import WARNING
 from fusee.engine.program import Arrival
 from fusee.engine.run import Held, Run, Signals, records_of
 from fusee.journal.history import DamagedJournal, build_history
@@ -21,7 +23,6 @@ from fusee.journal.machine import Machine
 from fusee.journal.texts import RunFacts
 from fusee.record.group import CLOSES
 from fusee.record.kinds import (
-    AnyRecord,
     Closed,
     Completed,
     Delivered,
@@ -31,7 +32,6 @@ from fusee.record.kinds import (
 )
 
 if TYPE_CHECKING:
-    from fusee.base.ids import Ticket
     from fusee.engine.core import Core
     from fusee.engine.program import PendingOp, Program
     from fusee.journal.history import History
@@ -91,6 +91,8 @@ def _load(core: Core, run: Run) -> None:
         for number, signal in history.signals.items():
             signals.add(signal, unread=number not in history.consumed)
         run.attempts = history.attempts
+        if not history.position_last and history.closed is None:
+            history = None  # Signals came before the first turn: there is nothing to replay.
     run.signals = signals
     machine = Machine(facts, history, started.at_us)
     loaded = core.load_program(run, machine)
@@ -129,7 +131,7 @@ def _deliver(core: Core, run: Run, program: Program) -> None:
     if not isinstance(item, str):
         arrival = item
     else:
-        found = _signal_arrival(run, program, item)
+        found = _signal_arrival(run, program)
         if found is None:
             return
         arrival = found
@@ -156,19 +158,36 @@ def _deliver(core: Core, run: Run, program: Program) -> None:
     if machine.mismatch is None and program.ending is None:
         _record_turn(core, run, program)
     else:
-        _after_turn(core, run, program)
+        _ended_or_held(core, run, program, arrival)
 
 
-def _signal_arrival(run: Run, program: Program, name: str) -> Arrival | None:
-    """Pair the oldest waiter of a name with its oldest unread signal."""
+def _ended_or_held(core: Core, run: Run, program: Program, arrival: Arrival) -> None:
+    """A live turn in which the code ended, or went where it cannot go on."""
+    machine = program.machine
+    ending = program.ending
+    if machine.mismatch is not None or (ending is not None and ending.hold):
+        # The turn is not recorded, but what arrived is: no function runs again for it.
+        machine.out.clear()
+        run.inbox.appendleft(arrival)
+    _after_turn(core, run, program)
+
+
+def _signal_arrival(run: Run, program: Program) -> Arrival | None:
+    """Pair the oldest unread signal that somebody waits for with its oldest waiter."""
     signals = run.signals
     assert signals is not None
-    waiter = signals.oldest_waiter(name, program.pending)
-    unread = signals.unread.get(name)
-    if waiter is None or not unread:
+    found = [
+        (unread[0].number, name, waiter)
+        for name, unread in signals.unread.items()
+        if unread and (waiter := signals.oldest_waiter(name, program.pending)) is not None
+    ]
+    if not found:
         return None
+    _, name, waiter = min(found, key=lambda item: item[0])
     signals.waiting[name].popleft()
-    record = unread.popleft()
+    record = signals.unread[name].popleft()
+    if not signals.unread[name]:
+        del signals.unread[name]
     return Arrival(waiter.position, Outcome.SIGNAL, record.payload, number=record.number)
 
 
@@ -183,9 +202,14 @@ def _after_turn(core: Core, run: Run, program: Program) -> None:
     if machine.mismatch is not None:
         core.hold_for(run, machine.mismatch)
         return
-    if program.ending is not None and run.is_open and _may_close(core, run, program):
-        _close(core, run, program)
-        return
+    ending = program.ending
+    if ending is not None and run.is_open:
+        if ending.hold:
+            core.hold(run, Held(ending.hold, f"run {run.key} is held: the code {ending.text}"))
+            return
+        if _may_close(core, run, program):
+            _close(core, run, program)
+            return
     _record_turn(core, run, program)
 
 
@@ -195,11 +219,13 @@ def _record_turn(core: Core, run: Run, program: Program) -> None:
     if records:
         program.machine.out = []
         if run.outbox:
-            ticket = _append_turn(core, run, records, 0)
+            ticket = append_turn(core, run, records, 0)
         else:
             ticket = core.append(run, records)
     else:
         ticket = run.last_ticket
+    if program.said:
+        core.gate.when(ticket, core.say, program.take_said())
     if program.cancelled:
         for op in program.take_cancelled():
             steps.cancel(core, run, op)
@@ -210,29 +236,11 @@ def _record_turn(core: Core, run: Run, program: Program) -> None:
         messages.answer_queries(core, run)
 
 
-def _append_turn(core: Core, run: Run, records: list[AnyRecord], marks: int) -> Ticket:
-    """Append a turn, together with what it sends to other runs."""
-    if not run.outbox:
-        return core.append(run, records, marks)
-    sent = messages.take_outbox(run)
-    parts: list[tuple[Run, list[AnyRecord], int]] = [(run, records, marks)]
-    for receiver, record in sent:
-        if receiver is run:
-            # Nothing may follow the end of a run, not even what it told itself.
-            records.insert(len(records) - bool(marks & CLOSES), record)
-        else:
-            parts.append((receiver, [record], 0))
-    ticket = core.append_together(parts)
-    for receiver, record in sent:
-        messages.offer(core, receiver, record.name)
-    return ticket
-
-
 def _check_replay(core: Core, run: Run, program: Program, history: History) -> None:
     """After a replayed turn: still the same code? And if the history is used up, go live."""
     machine = program.machine
     upcoming = history.deliveries[0] if history.deliveries else None
-    machine.at_rest(program.rest, ended=program.ending is not None, upcoming=upcoming)
+    machine.at_rest(program.rest, upcoming)
     if machine.mismatch is not None:
         core.hold_for(run, machine.mismatch)
     elif upcoming is not None:
@@ -288,10 +296,23 @@ def _close(core: Core, run: Run, program: Program) -> None:
     assert ending is not None
     records = program.machine.out
     program.machine.out = []
+    _warn_of_abandoned(core, run, program)
     records.append(Closed(ending.status, core.log.now_us(), ending.payload))
     core.table.close(run, ending.status)
-    _append_turn(core, run, records, CLOSES)
+    if run.outbox:
+        append_turn(core, run, records, CLOSES)
+    else:
+        core.append(run, records, CLOSES)
+    if program.said:
+        core.gate.when(run.last_ticket, core.say, program.take_said())
     closed(core, run)
+
+
+def _warn_of_abandoned(core: Core, run: Run, program: Program) -> None:
+    names = [f"'{op.name}'" for op in program.pending.values() if _has_effects(op)]
+    if names:
+        text = f"{run.key} ended while steps still ran; abandoned: {', '.join(names)}"
+        program.said.append((WARNING, text))
 
 
 def closed(core: Core, run: Run) -> None:

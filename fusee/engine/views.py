@@ -6,6 +6,7 @@ the same about the same log.
 
 from __future__ import annotations
 
+import uuid
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -32,8 +33,6 @@ from fusee.record.kinds import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from fusee.journal.history import History
 
 
@@ -146,12 +145,6 @@ def row(run: Run | Finished) -> RunRow:
     )
 
 
-def rows(runs: Iterable[Run | Finished], limit: int | None = None) -> list[RunRow]:
-    """Return runs as rows, newest start first."""
-    found = sorted((row(r) for r in runs), key=lambda r: (r.started_at, r.id), reverse=True)
-    return found if limit is None else found[:limit]
-
-
 def describe(run: Run | Finished) -> RunInfo:
     """Return everything that describes one run."""
     history = build_history(records_of(run))
@@ -252,7 +245,7 @@ def _entry(
     kind = operation_text(record.op, "").removesuffix("()")
     at = instant(record.at_us)
     if isinstance(record, Drawn):
-        value = text_of(record.value)
+        value = _drawn_text(record)
         return JournalEntry(record.position, kind, "", "", value, "value", True, at, 0, 1)
     done = completed.get(record.position)
     failed = errors.get(record.position, [])
@@ -272,6 +265,20 @@ def _entry(
     )
 
 
+def _drawn_text(record: Drawn) -> str:
+    """Return what the code was given, as JSON; `sdk.activation` says how the bytes become that."""
+    data = record.value
+    match OpKind(record.op):
+        case OpKind.NOW:
+            return f'"{instant(int.from_bytes(data, "big")).isoformat()}"'
+        case OpKind.RANDOM if len(data) == 8:
+            return repr((int.from_bytes(data, "big") >> 11) * 2.0**-53)
+        case OpKind.UUID if len(data) == 16:
+            return f'"{uuid.UUID(bytes=data, version=4)}"'
+        case _:
+            return f'"{data.hex()}"'  # The seed of a run's own generator.
+
+
 def _due_text(record: Scheduled) -> str:
     return f"until {instant(record.due_us).isoformat()}" if record.due_us else ""
 
@@ -289,9 +296,9 @@ def _outcome_text(done: Completed, signals: dict[int, SignalReceived]) -> str:
 
 
 def text_of(payload: bytes) -> str:
-    """Return a payload for people: JSON as it is, other bytes as hexadecimal."""
+    """Return a payload for people: JSON as it is, None as null, other bytes as hexadecimal."""
     try:
-        return payload.decode()
+        return payload.decode() or "null"
     except UnicodeDecodeError:
         return payload.hex()
 
@@ -313,6 +320,5 @@ __all__ = [
     "instant",
     "journal",
     "row",
-    "rows",
     "text_of",
 ]

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from fusee.log.superblock import Stored, Superblock
 
     Done = Callable[[BaseException | None], None]
+    _Held = tuple[int, int, bytes, bytes, int, Done]
 
 SEQ_GAP = 1024
 """Every boot starts this far above any local_seq an earlier one can have used."""
@@ -57,10 +58,6 @@ class Submitter(Protocol):
         `data` is the device's buffer and stays untouched until then.
         """
         ...
-
-
-class SegmentNotReady(RuntimeError):
-    """The batch needs the next segment, which somebody is still making. Submit it again later."""
 
 
 class LogTrimmed(LookupError):
@@ -100,6 +97,7 @@ class FileLog:
         self._writer = writer
         self._stored = stored
         self._log_view = stored.superblock.log_view
+        self._held: _Held | None = None
         self.failed: BaseException | None = None
         """What stopped the log for ever."""
 
@@ -178,8 +176,8 @@ class FileLog:
 
     @property
     def busy(self) -> bool:
-        """Whether a write is in flight."""
-        return self._writer.in_flight_count > 0
+        """Whether a write is in flight, or waits for the segment that it goes to."""
+        return self._writer.in_flight_count > 0 or self._held is not None
 
     @property
     def wants_seal(self) -> bool:
@@ -205,8 +203,8 @@ class FileLog:
     def submit(self, batch: Batch, durable_op: int, on_done: Done) -> None:
         """Start writing the next batch. `durable_op` is what was durable before (S-1).
 
-        Raises `StorageFull` if the next segment cannot be made, `SegmentNotReady` if that has
-        begun elsewhere; nothing has happened then, and the batch may be submitted again.
+        A batch that no longer fits waits while somebody makes the next segment. Raises
+        `StorageFull` if that cannot be made.
         """
         writer = self._writer
         assert batch.op == writer.head_op + 1
@@ -222,10 +220,13 @@ class FileLog:
     ) -> None:
         if self.failed is not None:
             self._check_running()
+        assert not self.busy, "one write in flight"
         writer = self._writer
-        assert not writer.in_flight_count, "one write in flight"
         size_bytes = frame_bytes(len(body))
         if not writer.has_room(size_bytes):
+            if writer.is_preparing:
+                self._held = (kind, op, body_hash, body, durable_op, on_done)
+                return
             self._roll(size_bytes)
         offset = writer.offset
         buffer = self._device.buffer(size_bytes)
@@ -262,8 +263,6 @@ class FileLog:
         writer = self._writer
         if not writer.is_prepared:
             self.prepare_ahead(is_needed=True)
-        if not writer.is_prepared:
-            raise SegmentNotReady("the next log segment is still being made")
         writer.roll()
         assert writer.has_room(size_bytes), "a frame must fit an empty segment"
 
@@ -281,14 +280,23 @@ class FileLog:
     def adopt(self, preparation: Preparation, error: BaseException | None = None) -> None:
         """Take the segment that `carry_out` made, or learn how that failed.
 
-        Without space nothing was written, so the log goes on with what it has.
+        Without space nothing was written, so the log goes on with what it has; a batch that
+        waits for the segment fails.
         """
         if error is None:
             self._writer.adopt(preparation)
-            return
-        self._writer.abandon(preparation)
-        if not isinstance(error, StorageFull):
+        else:
+            self._writer.abandon(preparation)
+        held, self._held = self._held, None
+        if error is not None and (held is not None or not isinstance(error, StorageFull)):
             self.fail(error)
+        if held is None:
+            return
+        if self.failed is not None:
+            *_, on_done = held
+            on_done(self.failed)
+        else:
+            self._write(*held)
 
     def prepare_ahead(self, *, is_needed: bool = False) -> bool:
         """Make the next segment here if it is due; say whether one was made."""

@@ -62,7 +62,8 @@ def is_storage_low(device: Device) -> bool:
 # ---------------------------------------------------------------- superblock
 
 
-def _read_copies(device: Device) -> list[bytes | None]:
+def read_copies(device: Device) -> list[bytes | None]:
+    """Return the four copies of the superblock, None for one that cannot be read."""
     copies: list[bytes | None] = []
     for copy in range(sb.COPY_COUNT):
         try:
@@ -80,7 +81,7 @@ def load_superblock(device: Device) -> tuple[Stored, list[int]] | None:
     """
     if device.size(sb.FILE) < 0:
         return None
-    copies = _read_copies(device)
+    copies = read_copies(device)
     stored = sb.choose(copies)
     repaired = sb.repair_order(copies, stored)
     for copy in repaired:
@@ -102,7 +103,7 @@ def save_superblock(device: Device, superblock: Superblock, before: Stored) -> S
     stored = sb.store(superblock, before)
     for copy in range(sb.COPY_COUNT):
         _write_copy(device, stored, copy)
-    verified = sb.count_verified(_read_copies(device), stored)
+    verified = sb.count_verified(read_copies(device), stored)
     if verified < sb.WRITE_QUORUM:
         raise OSError(f"superblock: only {verified} of {sb.COPY_COUNT} copies read back as written")
     return stored

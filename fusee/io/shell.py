@@ -36,7 +36,7 @@ class Shell:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._used = loop.create_future()
         self._coroutine: Coroutine[Any, Any, Any] | None = None
-        self.task: asyncio.Task[None] = asyncio.Task(self._carry(), loop=loop)
+        self.task: asyncio.Task[None] = asyncio.Task(_Begun(self._carry()), loop=loop)
 
     def carry(
         self, coroutine: Coroutine[Any, Any, Any], awaited: Any, context: Context, on_end: OnEnd
@@ -63,6 +63,34 @@ class Shell:
             await _resume(self._coroutine, self._awaited, error, self._context, self._on_end)
         elif error is not None:
             raise error
+
+
+class _Begun(Coroutine[Any, Any, None]):
+    """A coroutine that always begins: a task cancelled before its first step would skip its body.
+
+    What it carries would then never end, for whoever waits for it.
+    """
+
+    __slots__ = ("_begun", "_coroutine")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        self._coroutine = coroutine
+        self._begun = False
+
+    def send(self, value: Any, /) -> Any:
+        self._begun = True
+        return self._coroutine.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        if not self._begun:
+            self.send(None)
+        return self._coroutine.throw(*error)
+
+    def close(self) -> None:
+        self._coroutine.close()
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        return self._coroutine.__await__()
 
 
 @as_coroutine

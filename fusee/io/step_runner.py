@@ -6,7 +6,8 @@ attempt is dropped. What the host cancels (Ctrl-C, shutdown) is not an outcome: 
 runs again after a restart (rule DR-3).
 
 At most `async_steps` async functions and `sync_threads` threads run at a time; what is over
-that waits in one queue, first come first served, as does everything while the node may not act.
+that waits here, each kind first come first served, as does everything while the node may not
+act. What waits has not begun: a cancellation takes it back, and closing begins none of it.
 """
 
 from __future__ import annotations
@@ -23,19 +24,16 @@ from typing import TYPE_CHECKING, Any, cast
 from fusee.base.errors import (
     EncodeError,
     PayloadTooLarge,
-    RetriesExhausted,
     StepCancelled,
     StepTimeout,
 )
 from fusee.engine.commitlog import CommitLog, Pressure
 from fusee.engine.program import Arrival
 from fusee.engine.steps import step_done, step_failed, step_lost
-from fusee.io.attempt import Attempt
 from fusee.io.shell import Shell, enter, leave
-from fusee.record.failure import decode_failure, encode_failure
+from fusee.io.verdicts import failed_attempt, failure
 from fusee.record.kinds import AttemptFailed, Outcome
-from fusee.sdk.current import CURRENT
-from fusee.sdk.retry import after_failure
+from fusee.sdk.current import CURRENT, StepContext
 
 if TYPE_CHECKING:
     from fusee.engine.core import Core
@@ -52,6 +50,28 @@ class MayNotAct(BaseException):
     """This node lost the proof of its quorum between choosing a step and calling it."""
 
 
+class Attempt(StepContext):
+    """One call of a step function; the token by which its result is known."""
+
+    __slots__ = ("cancel_requested", "first_us", "op", "run", "task", "timer")
+
+    def __init__(self, run: Run, op: StepOp[Any], number: int, first_us: int) -> None:
+        self.run = run
+        self.op = op
+        self.attempt = number
+        self.first_us = first_us
+        self.cancelled = self.cancel_requested = False
+        self.deadline: float | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        self.task: asyncio.Task[None] | None = None
+
+    @property
+    def key(self) -> str:
+        """Idempotency key "id/ordinal/position"."""
+        run = self.run
+        return f"{run.workflow_id}/{run.ordinal}/{self.op.position}"
+
+
 class StepRunner:
     """Implements `engine.program.Steps` on the application's event loop."""
 
@@ -61,18 +81,21 @@ class StepRunner:
         threads: StepThreads,
         *,
         async_steps: int,
+        sync_steps: int,
         on_interrupt: Callable[[BaseException], None],
         on_bug: Callable[[BaseException], None],
     ) -> None:
         self._loop = loop
         self._threads = threads
         self._async_max = async_steps
+        self._sync_max = sync_steps
         self._on_interrupt = on_interrupt
         self._on_bug = on_bug
         self._core: Core
         self._log: CommitLog
         self._random = Random()
-        self._waiting: deque[Attempt] = deque()
+        self._waiting_async: deque[Attempt] = deque()
+        self._waiting_sync: deque[Attempt] = deque()
         self._attempts: set[Attempt] = set()
         self._async_running = 0
         self._idle: asyncio.Future[None] | None = None
@@ -95,16 +118,17 @@ class StepRunner:
         """Start one attempt as soon as there is room."""
         token = Attempt(run, cast("StepOp[Any]", op), attempt, first_started_us)
         run.in_flight[op.position] = token
-        if (
-            self._waiting
-            or self._async_running >= self._async_max
-            or not self._threads.has_room
-            or self._log.pressure is Pressure.STOP_STEPS
-        ):
-            self._waiting.append(token)
-            self.start_waiting()
-        elif token.op.spec.is_async:
-            self._begin_async(token)
+        if token.op.spec.is_async:
+            if (
+                self._waiting_async
+                or self._async_running >= self._async_max
+                or self._log.pressure is Pressure.STOP_STEPS
+            ):
+                self._waiting_async.append(token)
+            else:
+                self._begin_async(token)
+        elif self._waiting_sync or not self._has_room(is_async=False):
+            self._waiting_sync.append(token)
         else:
             self._begin_thread(token)
 
@@ -115,32 +139,29 @@ class StepRunner:
         token.cancelled = True
         if token.task is not None:
             token.task.cancel()
-        elif token in self._waiting:
-            self._waiting.remove(token)
-            self._fail(token, StepCancelled(f"step '{token.op.name}' was cancelled before it ran"))
-        elif token.job is not None and token.job.cancel():
-            self._left(token)
-            self._fail(token, StepCancelled(f"step '{token.op.name}' was cancelled before it ran"))
+            return
+        for waiting in (self._waiting_async, self._waiting_sync):
+            if token in waiting:
+                waiting.remove(token)
+                error = StepCancelled(f"step '{token.op.name}' was cancelled before it ran")
+                self._fail(token, error)
 
     def start_waiting(self) -> None:
         """Start what waits for room or for the right to act."""
-        waiting = self._waiting
-        while waiting and self._may_act() and self._has_room(waiting[0].op.spec.is_async):
-            self._begin(waiting.popleft())
+        for waiting in (self._waiting_async, self._waiting_sync):
+            while waiting and self._may_act() and self._has_room(waiting[0].op.spec.is_async):
+                self._begin(waiting.popleft())
 
     def stop(self) -> None:
         """Cut off every function: async ones are cancelled, sync ones flagged, none recorded."""
         self.closing = True
-        self._waiting.clear()
+        self._waiting_async.clear()
+        self._waiting_sync.clear()
         self._shell.discard()
         for attempt in list(self._attempts):
             attempt.cancelled = True
             if attempt.task is not None:
                 attempt.task.cancel()
-            elif attempt.job is not None and attempt.job.cancel():
-                # No thread has taken it yet, and now none will.
-                self._left(attempt)
-                step_lost(attempt.run, attempt, attempt.op.position)
 
     async def idle(self, timeout_s: float) -> bool:
         """Wait until no function runs, at most `timeout_s`; return whether none does."""
@@ -156,15 +177,19 @@ class StepRunner:
         self._attempts.discard(attempt)
         if attempt.timer is not None:
             attempt.timer.cancel()
+        if self._waiting_async or self._waiting_sync:
+            self._loop.call_soon(self.start_waiting)
         if self._idle is not None and not self._attempts and not self._idle.done():
             self._idle.set_result(None)
 
     # ------------------------------------------------------------ starting
 
     def _has_room(self, is_async: bool) -> bool:
-        if self._log.pressure is Pressure.STOP_STEPS:
+        if self._log.pressure is Pressure.STOP_STEPS or self._core.draining:
             return False
-        return self._async_running < self._async_max if is_async else self._threads.has_room
+        if is_async:
+            return self._async_running < self._async_max
+        return self._threads.unfinished < self._sync_max
 
     def _may_act(self) -> bool:
         return monotonic_ns() < self._log.may_act_until_ns
@@ -235,7 +260,7 @@ class StepRunner:
         self._attempts.add(attempt)
         variables = op.variables.copy()
         variables.run(_set_current, attempt)
-        attempt.job = self._threads.submit(
+        self._threads.submit(
             functools.partial(self._call, attempt),
             variables,
             functools.partial(self._thread_done, attempt),
@@ -251,7 +276,8 @@ class StepRunner:
 
     def _wait_to_act(self, attempt: Attempt) -> None:
         """The right to act ended before the call: the attempt goes to the head of the queue."""
-        self._waiting.appendleft(attempt)
+        is_async = attempt.op.spec.is_async
+        (self._waiting_async if is_async else self._waiting_sync).appendleft(attempt)
 
     def _begin_timeout(self, attempt: Attempt) -> None:
         timeout_s = attempt.op.timeout_s
@@ -262,20 +288,22 @@ class StepRunner:
     def _end_async(self, attempt: Attempt) -> None:
         self._async_running -= 1
         self._left(attempt)
-        if self._waiting:
-            self._loop.call_soon(self.start_waiting)
 
     def _thread_done(self, attempt: Attempt, value: Any, error: BaseException | None) -> None:
         if error is None and inspect.isawaitable(value):
+            if attempt.run.in_flight.get(attempt.op.position) is not attempt or self.closing:
+                # It timed out, or closing cut it off: the rest of it does not begin.
+                close: Any = getattr(value, "close", None)
+                if close is not None:
+                    close()
+                self._left(attempt)
+                return
             self._async_running += 1
             attempt.task = asyncio.Task(
                 self._await(attempt, value), loop=self._loop, context=attempt.op.variables
             )
             return
-        attempt.job = None  # Each knows the other: the job calls back to here.
         self._left(attempt)
-        if self._waiting:
-            self._loop.call_soon(self.start_waiting)
         if error is None:
             self._returned(attempt, value)
         else:
@@ -321,12 +349,13 @@ class StepRunner:
             self._cancelled(attempt)
         elif isinstance(error, MayNotAct):
             self._wait_to_act(attempt)
-        elif isinstance(error, Exception):
-            self._fail(attempt, error)
-        else:
+        elif isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+            # The process, or the function's task, is being taken down: not an outcome.
             step_lost(attempt.run, attempt, attempt.op.position)
-            if isinstance(error, KeyboardInterrupt | SystemExit):
+            if not isinstance(error, GeneratorExit):
                 self._on_interrupt(error)
+        else:
+            self._fail(attempt, error)
 
     def _cancelled(self, attempt: Attempt) -> None:
         """A function ended by CancelledError: asked by the code, by the host, or by itself."""
@@ -352,49 +381,24 @@ class StepRunner:
         if attempt.task is not None:
             attempt.task.cancel()
 
-    def _fail(self, attempt: Attempt, error: Exception) -> None:
+    def _fail(self, attempt: Attempt, error: BaseException) -> None:
         """An attempt failed: another one, or the step's outcome."""
-        op = attempt.op
         if attempt.cancel_requested:
             self._finish(attempt, error)
             return
         now_us = self._core.log.now_us()
-        elapsed_s = max(0, now_us - attempt.first_us) / 1e6
-        try:
-            verdict = after_failure(op.retry, attempt.attempt, error, elapsed_s, self._random)
-        except Exception as broken:  # `when=` is the user's code.
-            broken.add_note(f"raised by Retry(when=...) of step '{op.name}', asked about {error!r}")
-            self._finish(attempt, broken)
-            return
-        if verdict.delay_s is not None:
-            due_us = now_us + int(verdict.delay_s * 1e6)
-            record = AttemptFailed(
-                op.position,
-                attempt.attempt,
-                now_us,
-                encode_failure(error),
-                due_us,
-                attempt.first_us,
-            )
-            try:
-                step_failed(self._core, attempt.run, attempt, record)
-            except BaseException as error:
-                self._on_bug(error)
-                raise
-        elif verdict.exhausted:
-            last = decode_failure(encode_failure(error))
-            text = f"step '{op.name}' failed {attempt.attempt} times; last: {error!r}"
-            exhausted = RetriesExhausted(text, attempt.attempt, last)
-            exhausted.__cause__ = last
-            self._finish(attempt, exhausted)
-        else:
-            self._finish(attempt, error)
-
-    def _finish(self, attempt: Attempt, error: Exception) -> None:
-        """The step's outcome is this failure; live code gets what replay will rebuild."""
-        payload = encode_failure(error)
-        value = decode_failure(payload)
-        self._done(
-            attempt,
-            Arrival(attempt.op.position, Outcome.FAILURE, payload, value, attempt.attempt),
+        follows = failed_attempt(
+            attempt.op, attempt.attempt, attempt.first_us, error, now_us, self._random
         )
+        if isinstance(follows, AttemptFailed):
+            try:
+                step_failed(self._core, attempt.run, attempt, follows)
+            except BaseException as bug:
+                self._on_bug(bug)
+                raise
+        else:
+            self._done(attempt, follows)
+
+    def _finish(self, attempt: Attempt, error: BaseException) -> None:
+        """The step's outcome is this failure."""
+        self._done(attempt, failure(attempt.op.position, attempt.attempt, error))

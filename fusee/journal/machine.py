@@ -124,13 +124,12 @@ class Machine:
         self.now_us = max(self.now_us, record.at_us)
         return record
 
-    def at_rest(
-        self, rest: Callable[[], Called], *, ended: bool, upcoming: Completed | None
-    ) -> None:
+    def at_rest(self, rest: Callable[[], Called], upcoming: Completed | None) -> None:
         """The code has nothing more to run in this turn; compare that with the journal.
 
         `rest` says what it does instead of going on; `upcoming` is the outcome that comes
-        next. Sets `mismatch` when the journal shows that the recorded code went on.
+        next. Sets `mismatch` when the journal shows that the recorded code went on. Code that
+        has ended may still be handed outcomes: a run that ends waits for its steps.
         """
         history = self.history
         assert history is not None
@@ -138,11 +137,7 @@ class Machine:
             return
         uncalled = self.position < history.position_last
         if uncalled and (upcoming is None or upcoming.position > self.position):
-            self.mismatch = mismatch_at_rest(self.facts, history, self.position + 1, rest(), None)
-        elif ended and upcoming is not None:
-            self.mismatch = mismatch_at_rest(
-                self.facts, history, upcoming.position, rest(), upcoming
-            )
+            self.mismatch = mismatch_at_rest(self.facts, history, self.position + 1, rest())
 
     def unexpected(self, position: int) -> None:
         """The journal hands over an outcome for an operation the code has cancelled."""

@@ -15,7 +15,7 @@ from fusee.record.kinds import OpKind
 
 if TYPE_CHECKING:
     from fusee.journal.history import History
-    from fusee.record.kinds import Completed, Drawn, Scheduled
+    from fusee.record.kinds import Drawn, Scheduled
 
 _WORDS = {
     OpKind.STEP: "step",
@@ -73,13 +73,11 @@ def mismatch_at_call(
 
 
 def mismatch_at_rest(
-    facts: RunFacts, history: History, position: int, called: Called, upcoming: Completed | None
+    facts: RunFacts, history: History, position: int, called: Called
 ) -> NonDeterminism:
     """The code waits, returned or raised where the recorded code went on."""
     recorded = history.scheduled[position]
     what = operation_text(recorded.op, _name(recorded))
-    if upcoming is not None:
-        return _error(facts, position, f"the outcome of {what}", recorded, called, hint="")
     hint = "an operation was removed or moved; restore it or register the old code as a version"
     return _error(facts, position, what, recorded, called, hint)
 

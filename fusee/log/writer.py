@@ -142,6 +142,11 @@ class LogWriter:
         """Whether the next segment is there to be entered."""
         return self._prepared is not None
 
+    @property
+    def is_preparing(self) -> bool:
+        """Whether the next segment is being made."""
+        return self._planned is not None
+
     def roll(self) -> None:
         """Enter the next segment. The rest of this one keeps what it holds."""
         header = self._prepared

@@ -55,7 +55,8 @@ class WorkflowLoop(IllegalCalls):
         self.ready: deque[Ready] = deque()
         self.tasks: list[WorkflowTask[Any]] = []
         self._tasks_prune_at = _TASKS_PRUNE_FIRST
-        self._errors: list[dict[str, Any]] = []
+        self.errors: list[dict[str, Any]] = []
+        """Errors nobody awaits, as asyncio describes them; `take_errors` empties it."""
         self._evicted_calls = 0
         self._closed = False
 
@@ -220,13 +221,17 @@ class WorkflowLoop(IllegalCalls):
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """Keep an error nobody awaits, such as of a dropped task, for the engine to log."""
-        if not self.evicting and not self._closed and len(self._errors) < _ERRORS_MAX:
-            self._errors.append(context)
+        if not self.evicting and not self._closed and len(self.errors) < _ERRORS_MAX:
+            self.errors.append(context)
 
     def take_errors(self) -> list[dict[str, Any]]:
         """Return the errors since the last call, as asyncio describes them, and forget them."""
-        errors, self._errors = self._errors, []
+        errors, self.errors = self.errors, []
         return errors
+
+    def forget_done(self) -> None:
+        """Drop tasks that are done, so that errors of theirs nobody awaited are told now."""
+        self.tasks[:] = [task for task in self.tasks if not task.done()]
 
     def _callback_failed(self, callback: Callable[..., object], error: BaseException) -> None:
         message = f"Exception in callback {callback!r}"
@@ -279,8 +284,7 @@ class WorkflowLoop(IllegalCalls):
     def close(self) -> None:
         """End the run's loop after its last turn; tasks that are left unwind as in `evict`."""
         if not self._closed:
-            # Errors of tasks nobody awaited are told when the last reference goes.
-            self.tasks[:] = [task for task in self.tasks if not task.done()]
+            self.forget_done()
         self.evict()
 
     def is_closed(self) -> bool:

@@ -18,7 +18,6 @@ from fusee.base.limits import (
     WINDOW_BYTES_MAX,
 )
 from fusee.engine.commitlog import FOREVER_NS, Pressure, Stopped
-from fusee.io.file_log import SegmentNotReady
 from fusee.vr.normal import on_groups, on_written
 from fusee.vr.tickets import Tickets
 
@@ -49,7 +48,6 @@ class LocalNode:
         self.append = self.tickets.append
         """Append one group; see `CommitLog.append`."""
         self._clock = clock
-        self._refused: Batch | None = None
         self._durable_op = self._writing_op = state.durable_op
         self._on_commit: Callable[[Ticket], None] = _nobody_listens
         self._on_stop: Callable[[Stopped], None] = _nobody_listens
@@ -115,7 +113,7 @@ class LocalNode:
     @property
     def can_flush(self) -> bool:
         """Whether `flush` would write now."""
-        return bool(self.tickets.waiting) and not self.busy and self._refused is None
+        return bool(self.tickets.waiting) and not self.busy
 
     @property
     def uncommitted(self) -> bool:
@@ -126,25 +124,17 @@ class LocalNode:
         """Write what waits as one batch, if nothing is in flight; return whether it did."""
         if self.busy:
             return False
-        batch = self._refused
-        if batch is None:
-            tickets = self.tickets
-            if not tickets.waiting or len(tickets.in_batches) >= WINDOW_BATCHES_MAX:
-                return False
-            if tickets.bytes_waiting > WINDOW_BYTES_MAX:
-                self._judge_pressure()
-            op = OpNumber(self.state.head_op + 1)
-            batch = on_groups(self.state, op, tickets.take(op), self.recent_us)
-            self.batches_written += 1
-        self.busy = True
-        self._writing_op = batch.op
-        try:
-            self.storage.submit(batch, self._durable_op, self._written)
-        except SegmentNotReady:
-            self.busy = False
-            self._refused = batch
+        tickets = self.tickets
+        if not tickets.waiting or len(tickets.in_batches) >= WINDOW_BATCHES_MAX:
             return False
-        self._refused = None
+        if tickets.bytes_waiting > WINDOW_BYTES_MAX:
+            self._judge_pressure()
+        op = OpNumber(self.state.head_op + 1)
+        batch = on_groups(self.state, op, tickets.take(op), self.recent_us)
+        self.batches_written += 1
+        self.busy = True
+        self._writing_op = op
+        self.storage.submit(batch, self._durable_op, self._written)
         return True
 
     def _written(self, error: BaseException | None) -> None:
@@ -161,23 +151,14 @@ class LocalNode:
         if self.tickets.waiting:
             self._on_room()
 
-    def room_again(self) -> None:
-        """The storage can take the batch it refused."""
-        if self._refused is not None:
-            self._on_room()
-
     def seal_if_idle(self) -> bool:
         """Write a seal when the last batch has no witness yet (S-7); return whether it did."""
         durable_op = self._durable_op
         if self.busy or self._witnessed_op >= durable_op:
             return False
         self.busy = True
-        try:
-            self.storage.submit_seal(durable_op, self._sealed)
-        except SegmentNotReady:
-            self.busy = False
-            return False
         self._witnessed_op = durable_op
+        self.storage.submit_seal(durable_op, self._sealed)
         return True
 
     def _sealed(self, error: BaseException | None) -> None:

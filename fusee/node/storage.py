@@ -21,14 +21,11 @@ class Storage(Protocol):
     def submit(
         self, batch: Batch, durable_op: int, on_done: Callable[[BaseException | None], None]
     ) -> None:
-        """Write a batch. `durable_op` is what was durable when this write was submitted.
-
-        Raises `SegmentNotReady`: nothing was done, submit the same batch again when told to.
-        """
+        """Write a batch. `durable_op` is what was durable when this write was submitted."""
         ...
 
     def submit_seal(self, durable_op: int, on_done: Callable[[BaseException | None], None]) -> None:
-        """Write a witness that everything up to `durable_op` was acknowledged. Raises alike."""
+        """Write a witness that everything up to `durable_op` was acknowledged."""
         ...
 
     def read(self, from_op: int, bytes_max: int) -> list[Batch]:

@@ -43,6 +43,7 @@ class Group(msgspec.Struct, frozen=True, array_like=True, gc=False):
 _encode = msgspec.msgpack.Encoder().encode
 _decode_section = msgspec.msgpack.Decoder(list[Group]).decode
 _decode_records = msgspec.msgpack.Decoder(list[AnyRecord]).decode
+_split_journal = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
 _decode_journal = msgspec.msgpack.Decoder(list[list[AnyRecord]]).decode
 
 encode_records = _encode
@@ -83,3 +84,9 @@ def decode_section(data: bytes | memoryview) -> list[Group]:
 def decode_journal(data: bytes | memoryview) -> list[list[AnyRecord]]:
     """Return what `encode_journal` was given. Raises `msgspec.MsgspecError` on foreign bytes."""
     return _decode_journal(data)
+
+
+def first_and_last(journal: bytes) -> tuple[memoryview, memoryview]:
+    """Return the encoded first and last turn, without decoding what lies between."""
+    turns = _split_journal(journal)
+    return memoryview(turns[0]), memoryview(turns[-1])

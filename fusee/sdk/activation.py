@@ -7,17 +7,19 @@ Nothing here starts anything by itself.
 
 from __future__ import annotations
 
-from asyncio import _set_running_loop
+from asyncio import _get_running_loop, _set_running_loop
 from collections.abc import Callable
+from contextvars import Context as VarContext
 from random import Random
-from typing import TYPE_CHECKING, Any
+from traceback import format_exception
+from typing import TYPE_CHECKING, Any, cast
 
 from fusee.base.errors import (
+    CodeError,
     DecodeError,
     FuseeError,
-    QueryFailed,
     ReadOnlyViolation,
-    UnknownHandler,
+    StepCancelled,
 )
 from fusee.engine.program import UNDECODED, Arrival, Ending, PendingOp
 from fusee.journal.texts import Called, operation_text
@@ -26,8 +28,9 @@ from fusee.loop.workflow_loop import WorkflowLoop
 from fusee.record.failure import encode_failure
 from fusee.record.kinds import SCHEDULED_READ_ONLY, Completed, OpKind, Outcome, Status
 from fusee.sdk.context import Context, RunIdentity
-from fusee.sdk.messages import Query, Signal
+from fusee.sdk.messages import Signal
 from fusee.sdk.op import Op, StepOp, TimerOp
+from fusee.sdk.queries import Queries
 from fusee.sdk.runlog import RunLog
 from fusee.sdk.source import call_site, rest_site
 from fusee.sdk.step import NO_OPTIONS
@@ -71,10 +74,11 @@ class Activation:
         """Operations without an outcome, by position."""
         self.called: list[AnyOp] = []
         self.cancelled: list[PendingOp] = []
-        self._queries: dict[str, tuple[Query[Any, Any], Callable[..., Any]]] = {}
         self._rng: Random | None = None
-        self._querying = False
         self._main: Any = None
+        # Empty: what the application's context holds differs between the first life and a replay.
+        self._variables = VarContext()
+        self.queries = Queries(self.loop, self._variables)
 
     # ------------------------------------------------------------ driven by the engine
 
@@ -88,7 +92,7 @@ class Activation:
             self.machine.mismatch = error
             return
         coroutine = self._workflow.fn(Context(self, identity), *args, **kwargs)
-        self._main = self.loop.create_task(coroutine, name=facts.workflow)
+        self._main = self.loop.create_task(coroutine, name=facts.workflow, context=self._variables)
         self._turn()
 
     def deliver(self, arrival: Arrival) -> None:
@@ -110,6 +114,8 @@ class Activation:
         self.loop.turn()
         if self._main.done() and self.ending is None:
             self._end(self._main)
+        if self.loop.errors:
+            self._tell_errors()
 
     def _arrive(self, op: AnyOp, arrival: Arrival) -> bool:
         """Settle an operation from its record; False when the record does not fit the code."""
@@ -127,14 +133,18 @@ class Activation:
         self.loop.turn()
         if self.ending is None and self._main.done():
             self._end(self._main)
+        if self.loop.errors:
+            self._tell_errors()
 
     def _end(self, main: Any) -> None:
         """The main task is done: what the run's last record will say."""
-        error = main._exception if main.cancelled() else main.exception()
+        self.loop.forget_done()
+        error: BaseException | None
         if main.cancelled():
-            import asyncio
-
-            error = asyncio.CancelledError("the workflow's own task was cancelled")
+            text = "the workflow cancelled its own task though nobody asked the run to stop"
+            error = StepCancelled(text, spontaneous=True)
+        else:
+            error = main.exception()
         if error is None:
             try:
                 payload = self._workflow.signature.result_codec.encode(main.result())
@@ -146,7 +156,9 @@ class Activation:
         if isinstance(error, Evicted):
             return
         called = Called("raised", repr(error), rest_site(error))
-        self.ending = Ending(Status.FAILED, encode_failure(error), called)
+        cause = _first_of(error, self._workflow.hold_on)
+        hold = f"hold_on:{type(cause).__name__}" if cause is not None else ""
+        self.ending = Ending(Status.FAILED, encode_failure(error), called, hold)
 
     def rest(self) -> Called:
         """Say what the code does now: waits for what, returned, or raised what."""
@@ -164,60 +176,37 @@ class Activation:
         cancelled, self.cancelled = self.cancelled, []
         return cancelled
 
-    def take_log(self) -> list[tuple[int, str]]:
-        """Return the log lines of the turn."""
+    @property
+    def said(self) -> list[tuple[int, str]]:
+        """Log lines since the last `take_said`."""
+        return self.run_log.lines
+
+    def take_said(self) -> list[tuple[int, str]]:
+        """Return `said` and begin a new list."""
         return self.run_log.take()
+
+    def _tell_errors(self) -> None:
+        """Errors that nobody awaited become lines of the run's log."""
+        for context in self.loop.take_errors():
+            error = context.get("exception")
+            trace = "".join(format_exception(error)) if error is not None else ""
+            self.run_log.error("%s", f"{context.get('message')}\n{trace}".rstrip())
 
     def query(self, name: str, payload: bytes) -> bytes:
         """Answer a query from the code's present state."""
-        known = self._queries.get(name)
-        if known is None:
-            names = ", ".join(sorted(self._queries)) or "none"
-            raise UnknownHandler(
-                f"{self._workflow.name} has no query {name!r} (known: {names})",
-                sorted(self._queries),
-            )
-        query, handler = known
-        given, answer = query.codecs
-        args = () if payload in (b"", b"null") else (given.decode(payload),)
-        self._querying = True
-        try:
-            value = self._ask(handler, args)
-        except ReadOnlyViolation:
-            raise
-        except Exception as error:
-            raise QueryFailed(f"query {name!r} raised {error!r}") from error
-        finally:
-            self._querying = False
-        return answer.encode(value)
+        return self.queries.answer(self._workflow.name, name, payload)
 
-    def _ask(self, handler: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """Call a handler as code of this run."""
-        result: list[Any] = []
-        failure: list[BaseException] = []
-
-        def call() -> None:
-            try:
-                result.append(handler(*args))
-            except BaseException as error:
-                failure.append(error)
-
-        self._end_turn()
-        self.loop.call_soon(call)
-        self.loop.run_until_idle()
-        if failure:
-            raise failure[0]
-        return result[0]
-
-    def _end_turn(self) -> None:
-        """The run's own turn may have left its loop current for the next run's turn."""
-        if self.loop.is_running():
-            _set_running_loop(None)
+    @property
+    def spoiled(self) -> bool:
+        """Whether a query handler has changed the state that it was to read."""
+        return self.queries.spoiled
 
     def evict(self) -> list[str]:
         """Unwind the code without running any of its effects; return names that refused."""
-        self._queries.clear()
-        self._end_turn()
+        self.queries.clear()
+        if self.loop.is_running():
+            # The run's own turn has just ended and left its loop current for the next one.
+            _set_running_loop(None)
         refused = self.loop.evict()
         self.pending.clear()
         self.called.clear()
@@ -312,14 +301,6 @@ class Activation:
             op.arrive(Arrival(position, Outcome.FAILURE, recorded.payload))
         return op
 
-    def register_query(self, query: Query[Any, Any], handler: Callable[..., Any]) -> None:
-        """Register a handler; the latest of a name serves."""
-        import inspect
-
-        if inspect.iscoroutinefunction(handler):
-            raise TypeError(f"the handler of {query!r} is async; a query answers at once: use def")
-        self._queries[query.name] = (query, handler)
-
     # ------------------------------------------------------------ draws
 
     def draw_now_us(self) -> int:
@@ -353,15 +334,26 @@ class Activation:
         return self.machine.replaying or self.loop.evicting
 
     def _check_may_call(self, what: str) -> None:
+        """Raise unless code of this run is running and may have effects."""
         if self.loop.evicting or self.machine.mismatch is not None:
             self.loop.evicted_call()
             raise Evicted
-        if self._querying:
+        if self.queries.answering:
             raise ReadOnlyViolation(f"{what} in a query handler: a query reads, it changes nothing")
+        if _get_running_loop() is not self.loop:
+            raise CodeError(
+                f"{what} outside of workflow code: ctx belongs to its workflow; a step function "
+                "takes values and returns one"
+            )
 
     def _schedule(self, op: OpKind, name: str, data: bytes, due_us: int, flags: int = 0) -> int:
         machine = self.machine
-        if self._querying or self.loop.evicting or machine.mismatch is not None:
+        if (
+            _get_running_loop() is not self.loop
+            or self.queries.answering
+            or self.loop.evicting
+            or machine.mismatch is not None
+        ):
             self._check_may_call(operation_text(op, name))
         position = machine.schedule(op, name, data, due_us, flags)
         if position is None:
@@ -386,3 +378,18 @@ class Activation:
         if op.kind is not OpKind.STEP or op.read_only:
             del self.pending[op.position]
         self.cancelled.append(op)  # type: ignore[arg-type]
+
+
+def _first_of(
+    error: BaseException, classes: tuple[type[BaseException], ...]
+) -> BaseException | None:
+    """Return the error if it is of one of the classes, or the first such error in a group."""
+    if isinstance(error, classes):
+        return error
+    if isinstance(error, BaseExceptionGroup):
+        members: tuple[BaseException, ...] = cast("Any", error).exceptions
+        for member in members:
+            found = _first_of(member, classes)
+            if found is not None:
+                return found
+    return None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from random import Random
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 import msgspec
 
-from fusee.base.durations import to_us
-from fusee.base.names import check_name
+from fusee.base.durations import instant, instant_us, to_us
+from fusee.base.names import check_id, check_name
 from fusee.sdk.messages import Query, Signal, query_of, signal_of
 from fusee.sdk.op import NO_DEFAULT, Op
 from fusee.sdk.retry import Duration, Retry
@@ -76,7 +76,7 @@ class Context:
         if type(fn) is str:
             if not args:
                 raise TypeError(f"ctx.step({fn!r}): the function is missing after the name")
-            name, fn, args = check_name(fn, what="step's name"), args[0], args[1:]
+            name, fn, args = check_name(fn, what="step name"), args[0], args[1:]
         return self._activation.call_step(spec_of(fn), name, args, kwargs, self._options)
 
     def options(
@@ -95,21 +95,20 @@ class Context:
 
     def sleep(self, duration: Duration, *, name: str = "") -> Op[None]:
         """Sleep durably: "10m", a timedelta or seconds. Negative is 0."""
-        return self._activation.call_sleep(to_us(duration), name or self._options.name or "")
+        return self._activation.call_sleep(to_us(duration), self._sleep_name(name))
 
     def sleep_until(self, instant: datetime, *, name: str = "") -> Op[None]:
         """Sleep until an aware datetime; one in the past is now."""
-        if instant.tzinfo is None:
-            raise ValueError(
-                f"sleep_until({instant!r}): a time without zone means another instant on every "
-                "machine; give an aware datetime"
-            )
-        due_us = int(instant.timestamp() * 1_000_000)
-        return self._activation.call_sleep_until(due_us, name or self._options.name or "")
+        # 0 stands for "no timer" in the journal.
+        due_us = max(1, instant_us(instant))
+        return self._activation.call_sleep_until(due_us, self._sleep_name(name))
+
+    def _sleep_name(self, name: str) -> str:
+        return check_name(name, what="name of a sleep") if name else self._options.name or ""
 
     def now(self) -> datetime:
         """Return the time, in UTC: journaled, never going back within a run."""
-        return datetime.fromtimestamp(self._activation.draw_now_us() / 1e6, UTC)
+        return instant(self._activation.draw_now_us())
 
     # ------------------------------------------------------------ chance
 
@@ -163,14 +162,14 @@ class Context:
         """Register the handler of a query; register before the first await to see every one."""
 
         def register(handler: Callable[..., O]) -> Callable[..., O]:
-            self._activation.register_query(query_of(query), handler)
+            self._activation.queries.register(query_of(query), handler)
             return handler
 
         return register
 
     def external(self, workflow_id: str) -> ExternalRun:
         """Return another run, to send it signals."""
-        return ExternalRun(self._activation, workflow_id)
+        return ExternalRun(self._activation, check_id(workflow_id))
 
     @property
     def log(self) -> RunLog:

@@ -28,7 +28,7 @@ class Signal(Generic[T]):
     """A message into a run, without an answer. Compared and journaled by name."""
 
     def __init__(self, name: str) -> None:
-        self.name = check_name(name, what="a signal's name")
+        self.name = check_name(name, what="signal name")
 
     @cached_property
     def codec(self) -> Codec:
@@ -44,7 +44,7 @@ class Query(Generic[I, O]):
     """A question to a run: reads its state, changes nothing."""
 
     def __init__(self, name: str) -> None:
-        self.name = check_name(name, what="a query's name")
+        self.name = check_name(name, what="query name")
 
     @cached_property
     def codecs(self) -> tuple[Codec, Codec]:

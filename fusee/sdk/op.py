@@ -41,7 +41,7 @@ class Op(WorkflowFuture[T]):
 
     __slots__ = (
         "_late",
-        "_true_outcome",
+        "_waiters",
         "cancel_requested",
         "codec",
         "default",
@@ -73,7 +73,7 @@ class Op(WorkflowFuture[T]):
         self.default = default
         self.read_only = False
         self.cancel_requested = False
-        self._true_outcome: WorkflowFuture[T] | None = None
+        self._waiters: tuple[WorkflowFuture[None], ...] = ()
         self._late: tuple[bool, Any] | None = None
 
     def cancel(self, msg: Any | None = None) -> bool:
@@ -94,21 +94,31 @@ class Op(WorkflowFuture[T]):
         """
         if not self.cancelled():
             return await self
-        if self._true_outcome is None:
-            self._true_outcome = WorkflowFuture(self.owner.loop)
-            if self._late is not None:
-                self._settle(self._true_outcome, *self._late)
-        return await self._true_outcome
+        if self._late is None:
+            # A future for each who waits: one that gives up takes nothing from the others.
+            waiter: WorkflowFuture[None] = WorkflowFuture(self.owner.loop)
+            self._waiters = (*self._waiters, waiter)
+            await waiter
+        assert self._late is not None, "waiters are woken by the outcome"
+        failed, value = self._late
+        if failed:
+            raise value
+        result: T = value
+        return result
 
     def arrive(self, arrival: Arrival) -> None:
         """The operation has its outcome. Raises `DecodeError` when a recorded one does not fit."""
         failed, value = self._read(arrival)
         if not self.cancelled():
-            self._settle(self, failed, value)
-        elif self._true_outcome is not None:
-            self._settle(self._true_outcome, failed, value)
-        else:
-            self._late = (failed, value)
+            if failed:
+                self.set_exception(value)
+            else:
+                self.set_result(value)
+            return
+        self._late = (failed, value)
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def _read(self, arrival: Arrival) -> tuple[bool, Any]:
         """Return whether the outcome is an exception, and the exception or value."""
@@ -122,13 +132,6 @@ class Op(WorkflowFuture[T]):
         if failed:
             return True, decode_failure(arrival.payload)
         return False, None if self.codec is None else self.codec.decode(arrival.payload)
-
-    @staticmethod
-    def _settle(future: WorkflowFuture[Any], failed: bool, value: Any) -> None:
-        if failed:
-            future.set_exception(value)
-        else:
-            future.set_result(value)
 
 
 class StepOp(Op[T]):
@@ -162,7 +165,7 @@ class StepOp(Op[T]):
         self.read_only = spec.read_only
         self.due_us = 0
         self.cancel_requested = False
-        self._true_outcome = None
+        self._waiters = ()
         self._late = None
         self.variables: VarContext = copy_context()
 

@@ -15,9 +15,9 @@ import msgspec
 
 from fusee.base.durations import seconds
 from fusee.base.errors import (
+    CodeError,
     DecodeError,
     EncodeError,
-    IllegalInWorkflow,
     NonRetryable,
     PayloadTooLarge,
     RetryAfter,
@@ -27,7 +27,7 @@ Duration = str | timedelta | int | float
 
 _NEVER: tuple[type[BaseException], ...] = (
     NonRetryable,
-    IllegalInWorkflow,
+    CodeError,
     EncodeError,
     PayloadTooLarge,
     DecodeError,
@@ -90,19 +90,19 @@ class Verdict(msgspec.Struct, frozen=True):
     """The class of error may be retried, but attempts or `within` ran out."""
 
 
-def may_retry(retry: Retry, error: Exception) -> bool:
+def may_retry(retry: Retry, error: BaseException) -> bool:
     """Whether this kind of error is worth another attempt at all."""
     if isinstance(error, RetryAfter):
         return True
     if isinstance(error, (*_NEVER, *retry.never_on)):
         return False
-    if not isinstance(error, retry.on):
+    if not isinstance(error, Exception) or not isinstance(error, retry.on):
         return False
     return retry.when is None or bool(retry.when(error))
 
 
 def after_failure(
-    retry: Retry | None, attempt: int, error: Exception, elapsed_s: float, random: Random
+    retry: Retry | None, attempt: int, error: BaseException, elapsed_s: float, random: Random
 ) -> Verdict:
     """Decide what follows the failed attempt number `attempt`."""
     if retry is None or not may_retry(retry, error):

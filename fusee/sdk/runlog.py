@@ -16,23 +16,23 @@ LOGGER = logging.getLogger("fusee.workflow")
 class RunLog:
     """The logger of one run. Messages are formatted when written, emitted when durable."""
 
-    __slots__ = ("_lines", "_mute", "_run_key")
+    __slots__ = ("_mute", "_run_key", "lines")
 
     def __init__(self, run_key: str, mute: Callable[[], bool]) -> None:
         self._run_key = run_key
         self._mute = mute
-        self._lines: list[tuple[int, str]] = []
+        self.lines: list[tuple[int, str]] = []
 
     def take(self) -> list[tuple[int, str]]:
         """Return the lines written since the last take."""
-        lines, self._lines = self._lines, []
+        lines, self.lines = self.lines, []
         return lines
 
     def log(self, level: int, message: str, *args: Any) -> None:
         """Write one line at a level of the logging module."""
         if LOGGER.isEnabledFor(level) and not self._mute():
             text = message % args if args else message
-            self._lines.append((level, f"{self._run_key} {text}"))
+            self.lines.append((level, f"{self._run_key} {text}"))
 
     def debug(self, message: str, *args: Any) -> None:
         """Write one line for people who look closely."""

@@ -55,7 +55,7 @@ def make_options(
 ) -> StepOptions:
     """Check options as users write them."""
     if name is not None:
-        check_name(name, what="a step's name")
+        check_name(name, what="step name")
     if retry is not None and not isinstance(retry, Retry):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"retry={retry!r}: give a fusee.Retry(...)")
     timeout_s = None if timeout is None else seconds(timeout)
@@ -117,7 +117,7 @@ class StepSpec:
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.fn = fn
-        self.name = name_of(fn)
+        self.name = check_name(name_of(fn), what="step name")
         self.is_async = _is_async(fn)
         options: StepOptions = getattr(_innermost(fn), _OPTIONS, NO_OPTIONS)
         if options.name is not None:

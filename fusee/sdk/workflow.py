@@ -19,14 +19,21 @@ WorkflowFunction = Callable[Concatenate[Context, P], Coroutine[Any, Any, R]]
 class Workflow(Generic[P, R]):
     """A workflow definition. Pass it to `Engine.open(workflows=[...])` and to `start`."""
 
-    def __init__(self, fn: WorkflowFunction[P, R], name: str | None, version: str) -> None:
+    def __init__(
+        self,
+        fn: WorkflowFunction[P, R],
+        name: str | None,
+        version: str,
+        hold_on: tuple[type[BaseException], ...] = (),
+    ) -> None:
         if not inspect.iscoroutinefunction(fn):
             raise TypeError(f"a workflow is an `async def`, {fn!r} is not")
         if "<locals>" not in fn.__qualname__ and fn.__qualname__ != fn.__name__:
             raise TypeError(f"{fn.__qualname__}: a workflow is a function, not a method")
         self.fn = fn
-        self.name = check_name(fn.__name__ if name is None else name, what="a workflow's name")
-        self.version = check_name(version, what="a workflow's version")
+        self.name = check_name(fn.__name__ if name is None else name, what="workflow name")
+        self.version = check_name(version, what="workflow version")
+        self.hold_on = _check_hold_on(hold_on)
         self.signature = CallSignature(fn, skip_first=True)
         self.__name__ = fn.__name__
         self.__doc__ = fn.__doc__
@@ -41,11 +48,24 @@ class Workflow(Generic[P, R]):
         return f"<workflow {self.name}@{self.version}>"
 
 
+def _check_hold_on(classes: tuple[type[BaseException], ...]) -> tuple[type[BaseException], ...]:
+    given: Any = classes
+    items: tuple[Any, ...] = given if isinstance(given, tuple) else (given,)
+    if items is not given or not all(
+        isinstance(item, type) and issubclass(item, BaseException) for item in items
+    ):
+        raise TypeError(f"hold_on={given!r}: a tuple of exception classes")
+    return classes
+
+
 @overload
 def workflow(fn: WorkflowFunction[P, R], /) -> Workflow[P, R]: ...
 @overload
 def workflow(
-    *, name: str | None = None, version: str = "1"
+    *,
+    name: str | None = None,
+    version: str = "1",
+    hold_on: tuple[type[BaseException], ...] = (),
 ) -> Callable[[WorkflowFunction[P, R]], Workflow[P, R]]: ...
 def workflow(
     fn: WorkflowFunction[P, R] | None = None,
@@ -53,14 +73,17 @@ def workflow(
     *,
     name: str | None = None,
     version: str = "1",
+    hold_on: tuple[type[BaseException], ...] = (),
 ) -> Workflow[P, R] | Callable[[WorkflowFunction[P, R]], Workflow[P, R]]:
     """Make an `async def f(ctx, *args)` a workflow.
 
     name: in the log, default the function's name. version: runs stay on the version they
     started with; a run whose version is not registered is held, never run on other code.
+    hold_on: an uncaught error of these classes does not fail the run but holds it, for bugs
+    worth mending in place: the run goes on from there when the mended code is opened.
     """
 
     def define(target: WorkflowFunction[P, R]) -> Workflow[P, R]:
-        return Workflow(target, name, version)
+        return Workflow(target, name, version, hold_on)
 
     return define if fn is None else define(fn)

@@ -1,0 +1,3 @@
+"""A module that cannot be imported."""
+
+x = 1 / 0
