@@ -46,7 +46,7 @@ from fusee import Engine, EngineStopped, ForkedEngine
 from tests.support.counting import count_up
 
 def content():
-    return {p.name: p.read_bytes() for p in Path(sys.argv[1]).iterdir()}
+    return {p.name: p.is_file() and p.read_bytes() for p in Path(sys.argv[1]).iterdir()}
 
 async def main():
     async with Engine.open(sys.argv[1], workflows=[count_up], drain=1) as engine:
