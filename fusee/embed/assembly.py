@@ -41,6 +41,9 @@ Wake = Callable[[Callable[[], None]], object]
 Assemble = Callable[["Clock", Wake], "Assembly"]
 """How an engine gets what lies below its core."""
 
+MakeSubmitter = Callable[["Device", Wake, "Clock"], Submitter]
+"""How an engine gets its way to the disk."""
+
 SEAL_FAST_S = 0.002
 SEAL_SLOW_S = 0.050
 FAST_FLUSH_NS = 300_000
@@ -105,9 +108,10 @@ def assemble_on(
     wake: Wake,
     *,
     sizes: SegmentSizes | None = None,
+    make_submitter: MakeSubmitter = Submitter,
 ) -> Assembly:
     """Recover the log on a device and lead a new view of its group of one."""
-    submitter = Submitter(device, wake, clock)
+    submitter = make_submitter(device, wake, clock)
     recovery = Recovery(SHARD_COUNT)
     fresh = NewGroup(group_id=os.urandom(16), incarnation=os.urandom(16), shard_count=SHARD_COUNT)
     recovered = FileLog.open(
