@@ -123,29 +123,9 @@ def assemble_on(
         sizes=sizes,
     )
     log = recovered.log
-    superblock = recovered.superblock
-    state = _state(
-        superblock.group_id,
-        view=superblock.view,
-        head_op=log.head_op,
-        head_hash=log.head_hash,
-        ts_us=recovered.ts_us,
-    )
-    ready = Ready()
-    on_recovered(state, ready)
-    assert ready.persist_view
-    log.save_superblock(
-        msgspec.structs.replace(
-            log.superblock,
-            view=state.view,
-            log_view=state.log_view,
-            vouch=BatchId(log.head_op, log.head_hash),
-        )
-    )
-    on_view_persisted(state)
     fast = 0 < device.flush_ns <= FAST_FLUSH_NS
     return Assembly(
-        LocalNode(state, log, clock),
+        LocalNode(_lead_new_view(log, recovered.ts_us), log, clock),
         recovery.finish(),
         SEAL_FAST_S if fast else SEAL_SLOW_S,
         recovered.reports,
@@ -154,6 +134,27 @@ def assemble_on(
         submitter,
         log,
     )
+
+
+def _lead_new_view(log: FileLog, ts_us: int) -> ReplicaState:
+    """Return a state that leads the view after the stored one, once that view is on disk."""
+    superblock = log.superblock
+    state = _state(
+        superblock.group_id,
+        view=superblock.view,
+        head_op=log.head_op,
+        head_hash=log.head_hash,
+        ts_us=ts_us,
+    )
+    ready = Ready()
+    on_recovered(state, ready)
+    assert ready.persist_view
+    vouch = BatchId(log.head_op, log.head_hash)
+    log.save_superblock(
+        msgspec.structs.replace(superblock, view=state.view, log_view=state.log_view, vouch=vouch)
+    )
+    on_view_persisted(state)
+    return state
 
 
 def _state(
