@@ -134,6 +134,7 @@ class Activation:
         self.loop.turn()
         if self._main.done() and self.ending is None:
             self._end(self._main)
+            self.loop.forget_done()
         if self.loop.errors:
             self._tell_errors()
 
@@ -153,12 +154,12 @@ class Activation:
         self.loop.turn()
         if self.ending is None and self._main.done():
             self._end(self._main)
+            self.loop.forget_done()
         if self.loop.errors:
             self._tell_errors()
 
     def _end(self, main: Any) -> None:
         """The main task is done: what the run's last record will say."""
-        self.loop.forget_done()
         error: BaseException | None
         if main.cancelled():
             text = "the workflow cancelled its own task though nobody asked the run to stop"
