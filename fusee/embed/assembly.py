@@ -20,7 +20,7 @@ from fusee.base.limits import SHARD_COUNT
 from fusee.engine.recovery import Recovery
 from fusee.io.calibration import open_device
 from fusee.io.directory import Directory
-from fusee.io.file_log import FileLog
+from fusee.io.file_log import FileLog, Recovered
 from fusee.io.log_files import NewGroup
 from fusee.io.submitter import Submitter
 from fusee.log.superblock import BatchId
@@ -123,10 +123,26 @@ def assemble_on(
         sizes=sizes,
     )
     log = recovered.log
-    superblock = recovered.superblock
+    state = _lead(recovered)
+    fast = 0 < device.flush_ns <= FAST_FLUSH_NS
+    return Assembly(
+        LocalNode(state, log, clock),
+        recovery.finish(),
+        SEAL_FAST_S if fast else SEAL_SLOW_S,
+        recovered.reports,
+        directory,
+        device,
+        submitter,
+        log,
+    )
+
+
+def _lead(recovered: Recovered) -> ReplicaState:
+    """Lead a new view, which is on disk before this returns."""
+    log = recovered.log
     state = _state(
-        superblock.group_id,
-        view=superblock.view,
+        recovered.superblock.group_id,
+        view=recovered.superblock.view,
         head_op=log.head_op,
         head_hash=log.head_hash,
         ts_us=recovered.ts_us,
@@ -143,17 +159,7 @@ def assemble_on(
         )
     )
     on_view_persisted(state)
-    fast = 0 < device.flush_ns <= FAST_FLUSH_NS
-    return Assembly(
-        LocalNode(state, log, clock),
-        recovery.finish(),
-        SEAL_FAST_S if fast else SEAL_SLOW_S,
-        recovered.reports,
-        directory,
-        device,
-        submitter,
-        log,
-    )
+    return state
 
 
 def _state(

@@ -30,10 +30,11 @@ from fusee.base.errors import (
 from fusee.engine.commitlog import CommitLog, Pressure
 from fusee.engine.program import Arrival
 from fusee.engine.steps import step_done, step_failed, step_lost
+from fusee.io.attempt import Attempt
 from fusee.io.shell import Shell, enter, leave
 from fusee.io.verdicts import failed_attempt, failure
 from fusee.record.kinds import AttemptFailed, Outcome
-from fusee.sdk.current import CURRENT, StepContext
+from fusee.sdk.current import CURRENT
 
 if TYPE_CHECKING:
     from fusee.engine.core import Core
@@ -48,28 +49,6 @@ _set_current = CURRENT.set
 
 class MayNotAct(BaseException):
     """This node lost the proof of its quorum between choosing a step and calling it."""
-
-
-class Attempt(StepContext):
-    """One call of a step function; the token by which its result is known."""
-
-    __slots__ = ("cancel_requested", "first_us", "op", "run", "task", "timer")
-
-    def __init__(self, run: Run, op: StepOp[Any], number: int, first_us: int) -> None:
-        self.run = run
-        self.op = op
-        self.attempt = number
-        self.first_us = first_us
-        self.cancelled = self.cancel_requested = False
-        self.deadline: float | None = None
-        self.timer: asyncio.TimerHandle | None = None
-        self.task: asyncio.Task[None] | None = None
-
-    @property
-    def key(self) -> str:
-        """Idempotency key "id/ordinal/position"."""
-        run = self.run
-        return f"{run.workflow_id}/{run.ordinal}/{self.op.position}"
 
 
 class StepRunner:
@@ -270,7 +249,9 @@ class StepRunner:
     def _call(self, attempt: Attempt) -> Any:
         """Call a sync function; in its thread."""
         op = attempt.op
-        if monotonic_ns() >= self._log.may_act_until_ns:
+        if attempt.cancel_requested:
+            raise StepCancelled(f"step '{op.name}' was cancelled before it ran")
+        if self.closing or monotonic_ns() >= self._log.may_act_until_ns:
             raise MayNotAct
         return op.spec.fn(*op.args, **op.kwargs)
 

@@ -1,0 +1,35 @@
+"""One call of a step function, as the engine and as the function see it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fusee.sdk.current import StepContext
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from fusee.engine.run import Run
+    from fusee.sdk.op import StepOp
+
+
+class Attempt(StepContext):
+    """One call of a step function; the token by which its result is known."""
+
+    __slots__ = ("cancel_requested", "first_us", "op", "run", "task", "timer")
+
+    def __init__(self, run: Run, op: StepOp[Any], number: int, first_us: int) -> None:
+        self.run = run
+        self.op = op
+        self.attempt = number
+        self.first_us = first_us
+        self.cancelled = self.cancel_requested = False
+        self.deadline: float | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        self.task: asyncio.Task[None] | None = None
+
+    @property
+    def key(self) -> str:
+        """Idempotency key "id/ordinal/position"."""
+        run = self.run
+        return f"{run.workflow_id}/{run.ordinal}/{self.op.position}"
