@@ -123,6 +123,7 @@ class AdminServer:
                 held.close()
         # Not through the loop: it shares its selector with the parent.
         self._listener = None
+        self._calls.clear()
         os.close(self._dir_fd)
         self._dir_fd = -1
 
@@ -161,7 +162,9 @@ class AdminServer:
 
     def _served(self, task: asyncio.Task[None]) -> None:
         # Here and not in the task, which may have been cancelled before its first line.
-        self._calls.pop(task).close()
+        connection = self._calls.pop(task, None)
+        if connection is not None:
+            connection.close()
         self._answering.discard(task)
         failure = None if task.cancelled() else task.exception()
         if failure is not None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TABLE, JSON, TSV = "table", "json", "tsv"
 FORMATS = (TABLE, JSON, TSV)
-COLUMN_WIDTH_MAX = 48
+COLUMN_WIDTH_MAX = 160
 """Up to here columns are padded to their widest cell."""
 
 

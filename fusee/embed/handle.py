@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from fusee.sdk.messages import Query, Signal, query_of, signal_of
+from fusee.sdk.messages import Asking, Sending, query_of, signal_of
 
 if TYPE_CHECKING:
     from fusee.embed.client import Client
@@ -56,34 +56,43 @@ class Run(Generic[R]):
         value: R = await self._client.result(self.id, self.ordinal, self._codec, timeout)
         return value
 
+    @overload
+    async def signal(self, signal: Sending[None], /, *, signal_id: str | None = None) -> None: ...
+    @overload
     async def signal(
-        self,
-        signal: Signal[T] | str,
-        value: T = None,
-        *,
-        signal_id: str | None = None,  # type: ignore[assignment]
+        self, signal: Sending[T], value: T, /, *, signal_id: str | None = None
+    ) -> None: ...
+    @overload
+    async def signal(
+        self, signal: str, value: Any = None, /, *, signal_id: str | None = None
+    ) -> None: ...
+    async def signal(
+        self, signal: Sending[Any] | str, value: Any = None, /, *, signal_id: str | None = None
     ) -> None:
         """Send a signal; return once it is durable.
 
         The same `signal_id` twice is one signal. Raises `WorkflowFinished`, `RunNotFound`,
         `Backlogged`.
         """
-        typed: Signal[T] = signal_of(signal)
-        payload = typed.codec.encode(value)
+        typed = signal_of(signal)
+        payload = typed.encode(value)
         await self._client.signal(self.id, self.ordinal, typed.name, payload, signal_id)
 
-    async def query(self, query: Query[I, O] | str, value: I = None) -> O:  # type: ignore[assignment]
+    @overload
+    async def query(self, query: Asking[None, O], /) -> O: ...
+    @overload
+    async def query(self, query: Asking[I, O], value: I, /) -> O: ...
+    @overload
+    async def query(self, query: str, value: Any = None, /) -> Any: ...
+    async def query(self, query: Asking[Any, Any] | str, value: Any = None, /) -> Any:
         """Ask the run; the answer comes once the state it reads is durable.
 
         Raises `UnknownHandler`, `QueryFailed` from the handler's exception, `RunHeld`,
         `RunNotFound`.
         """
-        typed: Query[I, O] = query_of(query)
-        given, answer = typed.codecs
-        payload = b"" if value is None else given.encode(value)
-        data = await self._client.query(self.id, self.ordinal, typed.name, payload)
-        decoded: O = answer.decode(data)
-        return decoded
+        typed = query_of(query)
+        payload = b"" if value is None else typed.encode(value)
+        return typed.decode(await self._client.query(self.id, self.ordinal, typed.name, payload))
 
     async def describe(self) -> RunInfo:
         """Return what the run is and what it waits for."""

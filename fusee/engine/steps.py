@@ -102,7 +102,7 @@ def cancel(core: Core, run: Run, op: PendingOp) -> None:
 
 
 def _cancelled(op: PendingOp) -> Arrival:
-    error = StepCancelled(f"step '{op.name}' was cancelled before it ran")
+    error = StepCancelled(f"step '{op.name}' was cancelled before it ran to its end")
     return Arrival(op.position, Outcome.FAILURE, encode_failure(error))
 
 

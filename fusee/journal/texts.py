@@ -51,6 +51,10 @@ class Called(msgspec.Struct, frozen=True):
         """The code called an operation."""
         return cls("called", operation_text(op, name), source)
 
+    def at(self, source: str) -> Called:
+        """Return the same with a place."""
+        return Called(self.verb, self.what, source)
+
 
 def operation_text(op: int, name: str) -> str:
     """Return how people read an operation: step 'charge', now()."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextvars import Context as VarContext
 from random import Random
 from traceback import format_exception
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from fusee.base.errors import (
     CodeError,
@@ -32,7 +32,7 @@ from fusee.sdk.messages import Signal
 from fusee.sdk.op import Op, StepOp, TimerOp
 from fusee.sdk.queries import Queries
 from fusee.sdk.runlog import RunLog
-from fusee.sdk.source import call_site, rest_site
+from fusee.sdk.source import call_site, definition_site, rest_site
 from fusee.sdk.step import NO_OPTIONS
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 Stage = Callable[[int, str, str, bytes], None]
 AnyOp = Op[Any] | TimerOp
 VALUE = Outcome.VALUE
+PARKED = -1
+"""Instead of a position: the operation of a run that leaves memory."""
 STEP = OpKind.STEP
 
 
@@ -156,14 +158,14 @@ class Activation:
         if isinstance(error, Evicted):
             return
         called = Called("raised", repr(error), rest_site(error))
-        cause = _first_of(error, self._workflow.hold_on)
-        hold = f"hold_on:{type(cause).__name__}" if cause is not None else ""
+        hold = self._workflow.hold_reason(error)
         self.ending = Ending(Status.FAILED, encode_failure(error), called, hold)
 
     def rest(self) -> Called:
         """Say what the code does now: waits for what, returned, or raised what."""
         if self.ending is not None:
-            return self.ending.called
+            called = self.ending.called
+            return called if called.source else called.at(definition_site(self._workflow.fn))
         what = "waiting"
         if self.pending:
             op = self.pending[min(self.pending)]
@@ -286,6 +288,8 @@ class Activation:
         """Number a message to another run; its outcome is known at once."""
         position = self._schedule(OpKind.MESSAGE, f"{name} to {target_id}", payload, 0)
         op: Op[None] = Op(self, OpKind.MESSAGE, position, name)
+        if position == PARKED:
+            return op
         recorded = self.machine.recorded_immediate(position)
         if recorded is None:
             outcome, failure = Outcome.VALUE, b""
@@ -334,10 +338,14 @@ class Activation:
         return self.machine.replaying or self.loop.evicting
 
     def _check_may_call(self, what: str) -> None:
-        """Raise unless code of this run is running and may have effects."""
+        """Raise unless code of this run is running and may have effects.
+
+        Returns for code that leaves memory and calls again for ever: it gets an operation that
+        never has an outcome.
+        """
         if self.loop.evicting or self.machine.mismatch is not None:
             self.loop.evicted_call()
-            raise Evicted
+            return
         if self.queries.answering:
             raise ReadOnlyViolation(f"{what} in a query handler: a query reads, it changes nothing")
         if _get_running_loop() is not self.loop:
@@ -355,6 +363,7 @@ class Activation:
             or machine.mismatch is not None
         ):
             self._check_may_call(operation_text(op, name))
+            return PARKED
         position = machine.schedule(op, name, data, due_us, flags)
         if position is None:
             raise Evicted
@@ -362,6 +371,8 @@ class Activation:
 
     def _draw(self, op: OpKind, fresh: bytes) -> bytes:
         self._check_may_call(operation_text(op, ""))
+        if self.loop.evicting or self.machine.mismatch is not None:
+            raise Evicted
         value = self.machine.draw(op, fresh)
         if value is None:
             raise Evicted
@@ -378,18 +389,3 @@ class Activation:
         if op.kind is not OpKind.STEP or op.read_only:
             del self.pending[op.position]
         self.cancelled.append(op)  # type: ignore[arg-type]
-
-
-def _first_of(
-    error: BaseException, classes: tuple[type[BaseException], ...]
-) -> BaseException | None:
-    """Return the error if it is of one of the classes, or the first such error in a group."""
-    if isinstance(error, classes):
-        return error
-    if isinstance(error, BaseExceptionGroup):
-        members: tuple[BaseException, ...] = cast("Any", error).exceptions
-        for member in members:
-            found = _first_of(member, classes)
-            if found is not None:
-                return found
-    return None

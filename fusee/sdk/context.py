@@ -12,7 +12,7 @@ import msgspec
 
 from fusee.base.durations import instant, instant_us, to_us
 from fusee.base.names import check_id, check_name
-from fusee.sdk.messages import Query, Signal, query_of, signal_of
+from fusee.sdk.messages import Query, Receiving, Sending, query_of, signal_of
 from fusee.sdk.op import NO_DEFAULT, Op
 from fusee.sdk.retry import Duration, Retry
 from fusee.sdk.step import NO_OPTIONS, StepOptions, make_options, spec_of
@@ -128,10 +128,10 @@ class Context:
     # ------------------------------------------------------------ messages
 
     @overload
-    def wait_for(self, signal: Signal[T], *, timeout: Duration | None = None) -> Op[T]: ...
+    def wait_for(self, signal: Receiving[T], *, timeout: Duration | None = None) -> Op[T]: ...
     @overload
     def wait_for(
-        self, signal: Signal[T], *, timeout: Duration | None = None, default: D
+        self, signal: Receiving[T], *, timeout: Duration | None = None, default: D
     ) -> Op[T | D]: ...
     @overload
     def wait_for(
@@ -139,7 +139,7 @@ class Context:
     ) -> Op[Any]: ...
     def wait_for(
         self,
-        signal: Signal[Any] | str,
+        signal: Receiving[Any] | str,
         *,
         timeout: Duration | None = None,
         default: Any = NO_DEFAULT,
@@ -152,9 +152,13 @@ class Context:
         timeout_us = None if timeout is None else to_us(timeout)
         return self._activation.call_wait(signal_of(signal), timeout_us, default)
 
-    async def signals(self, signal: Signal[T] | str) -> AsyncIterator[T]:
+    @overload
+    def signals(self, signal: Receiving[T]) -> AsyncIterator[T]: ...
+    @overload
+    def signals(self, signal: str) -> AsyncIterator[Any]: ...
+    async def signals(self, signal: Receiving[Any] | str) -> AsyncIterator[Any]:
         """Iterate over signals of a name as they come. Leaving the loop loses nothing."""
-        typed: Signal[T] = signal_of(signal)
+        typed = signal_of(signal)
         while True:
             yield await self.wait_for(typed)
 
@@ -186,10 +190,16 @@ class ExternalRun:
         self._activation = activation
         self.id = workflow_id
 
-    def signal(self, signal: Signal[T] | str, value: T) -> Op[None]:
+    @overload
+    def signal(self, signal: Sending[None], /) -> Op[None]: ...
+    @overload
+    def signal(self, signal: Sending[T], value: T, /) -> Op[None]: ...
+    @overload
+    def signal(self, signal: str, value: Any = None, /) -> Op[None]: ...
+    def signal(self, signal: Sending[Any] | str, value: Any = None, /) -> Op[None]:
         """Signal the run; durable together with this run's own record.
 
         Raises `RunNotFound`, `WorkflowFinished` or `Backlogged` when awaited.
         """
-        typed: Signal[T] = signal_of(signal)
-        return self._activation.call_message(self.id, typed.name, typed.codec.encode(value))
+        typed = signal_of(signal)
+        return self._activation.call_message(self.id, typed.name, typed.encode(value))

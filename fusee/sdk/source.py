@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -18,11 +18,21 @@ def _is_users(frame: FrameType) -> bool:
 
 
 def _text(frame: FrameType, line: int) -> str:
-    name = frame.f_code.co_filename
+    return _place(frame.f_code, line)
+
+
+def _place(code: CodeType, line: int) -> str:
+    name = code.co_filename
     relative = os.path.relpath(name)
     if not relative.startswith(".."):
         name = relative
-    return f"{name}:{line} in {frame.f_code.co_name}"
+    return f"{name}:{line} in {code.co_name}"
+
+
+def definition_site(fn: Any) -> str:
+    """Return where a function is defined, "" when it is not written in Python."""
+    code = getattr(fn, "__code__", None)
+    return _place(code, code.co_firstlineno) if code is not None else ""
 
 
 def call_site() -> str:

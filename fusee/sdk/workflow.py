@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
 from fusee.base.names import check_name
 from fusee.record.signature import CallSignature
@@ -44,18 +44,36 @@ class Workflow(Generic[P, R]):
         """Call the function itself; for use inside another workflow."""
         return self.fn(ctx, *args, **kwargs)
 
+    def hold_reason(self, error: BaseException) -> str:
+        """Return the reason for which an uncaught error holds the run, "" if it fails it."""
+        cause = _first_of(error, self.hold_on)
+        return f"hold_on:{type(cause).__name__}" if cause is not None else ""
+
     def __repr__(self) -> str:
         return f"<workflow {self.name}@{self.version}>"
 
 
 def _check_hold_on(classes: tuple[type[BaseException], ...]) -> tuple[type[BaseException], ...]:
     given: Any = classes
-    items: tuple[Any, ...] = given if isinstance(given, tuple) else (given,)
-    if items is not given or not all(
-        isinstance(item, type) and issubclass(item, BaseException) for item in items
-    ):
+    items = cast("tuple[Any, ...]", given) if isinstance(given, tuple) else (None,)
+    if not all(isinstance(item, type) and issubclass(item, BaseException) for item in items):
         raise TypeError(f"hold_on={given!r}: a tuple of exception classes")
     return classes
+
+
+def _first_of(
+    error: BaseException, classes: tuple[type[BaseException], ...]
+) -> BaseException | None:
+    """Return the error if it is of one of the classes, or the first such error in a group."""
+    if isinstance(error, classes):
+        return error
+    if isinstance(error, BaseExceptionGroup):
+        members: tuple[BaseException, ...] = cast("Any", error).exceptions
+        for member in members:
+            found = _first_of(member, classes)
+            if found is not None:
+                return found
+    return None
 
 
 @overload

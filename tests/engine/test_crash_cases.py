@@ -15,6 +15,7 @@ from fusee.base.errors import WorkflowFailed
 from fusee.base.ids import Ticket
 from fusee.io.directory import Directory
 from fusee.sdk.workflow import Workflow
+from tests.support.aio import until
 from tests.support.crash_device import CrashDevice, Death
 from tests.support.engines import engine_of, formatted
 from tests.support.facts import facts_of
@@ -84,8 +85,7 @@ def test_a_result_that_arrives_while_closing_is_kept_and_its_function_never_runs
         device = formatted(CrashDevice())
         async with engine_of(device, [waits]) as engine:
             await engine.start(waits, "one")
-            while not calls:
-                await asyncio.sleep(0)
+            await until(lambda: bool(calls))
             closing = asyncio.ensure_future(engine.close())
             await asyncio.sleep(0)
             may_end.set()
@@ -122,7 +122,7 @@ def test_tasks_that_the_code_drops_are_kept_until_they_end():
             seen.append(await ctx.step(echo, number))
 
         for number in range(5):
-            asyncio.get_running_loop().create_task(note(number))  # noqa: RUF006
+            asyncio.get_running_loop().create_task(note(number))
         gc.collect()
         await ctx.sleep(0.01)
         while len(seen) < 5:

@@ -5,7 +5,6 @@ The bugs come from outside, as a node or a disk that does wrong; the engine is t
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -62,8 +61,9 @@ class Asker:
 
     async def drive(self, engine: Engine, ledger: Ledger) -> None:
         run = await engine.start(self.asked, "asked")
-        while not (seen := await run.query(progress)):
-            await asyncio.sleep(0)
+        seen: list[str] = []
+        while not seen:
+            seen = await run.query(progress)
         ledger.on_answer("asked/1", seen)
         await run.signal(approve, "go")
         await run.result()

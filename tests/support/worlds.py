@@ -214,7 +214,7 @@ async def opened(
     log: Sequence[Sequence[bytes]] = (),
     clock: StillClock | None = None,
     storage: MemoryLog | None = None,
-    drain: float = 10.0,
+    drain: float = 0.0,
     sync_threads: int = 4,
     async_steps: int = 1000,
 ) -> AsyncIterator[World]:

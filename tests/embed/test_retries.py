@@ -1,0 +1,432 @@
+"""Retries and timeouts: what is tried again, after how long, and what survives a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+import fusee
+from fusee import (
+    Context,
+    NonRetryable,
+    RetriesExhausted,
+    Retry,
+    RetryAfter,
+    StepTimeout,
+    workflow,
+)
+from fusee.record.kinds import AttemptFailed, Completed
+from tests.support.aio import in_loop, spin
+from tests.support.prefixes import Ledger, crash_at_every_point
+from tests.support.steps import Held
+from tests.support.worlds import opened
+
+calls: list[tuple[str, int]] = []
+held = Held()
+
+
+async def flaky(name: str, failures: int) -> str:
+    step = fusee.current_step()
+    calls.append((step.key, step.attempt))
+    if step.attempt <= failures:
+        raise ConnectionError(f"{name} {step.attempt}")
+    return f"{name} after {step.attempt}"
+
+
+@workflow
+async def retries(ctx: Context, failures: int) -> str:
+    stubborn = ctx.options(retry=Retry(5, initial="10s", jitter=0))
+    try:
+        return await stubborn.step(flaky, "call", failures)
+    except RetriesExhausted as error:
+        await ctx.sleep("1s")
+        return f"{error} | {error.attempts} | {error.last!r} | {error.__cause__ is error.last}"
+
+
+async def drive_retries(engine: fusee.Engine) -> Any:
+    return await (await engine.options(request_id="r").start(retries, "w", 9)).result()
+
+
+@in_loop
+async def test_attempts_follow_each_other_after_the_recorded_delays() -> None:
+    calls.clear()
+    async with opened(retries) as world:
+        result = await world.finish(world.engine.run(retries, "w", 2))
+        assert result == "call after 3"
+        failed = world.records(AttemptFailed)
+        assert [f.attempt for f in failed] == [1, 2]
+        assert [f.due_us - f.at_us for f in failed] == [10_000_000, 20_000_000]
+        assert calls == [("w/1/1", 1), ("w/1/1", 2), ("w/1/1", 3)]
+        entry = (await world.engine.get(retries, "w").journal())[0]
+        assert entry.attempts == 3
+        assert [e.partition(":")[0] for e in entry.errors] == ["builtins"] * 2
+
+
+@in_loop
+async def test_exhausted_retries_name_attempts_and_the_last_error_live_and_on_replay() -> None:
+    calls.clear()
+    story = await crash_at_every_point([retries], drive_retries, Ledger())
+    assert story.result == (
+        "step 'flaky' failed 5 times; last: ConnectionError('call 5') | 5 | "
+        "ConnectionError('call 5') | True"
+    )
+
+
+@in_loop
+async def test_a_crash_neither_resets_the_count_nor_the_delay() -> None:
+    calls.clear()
+    async with opened(retries) as world:
+        await world.engine.start(retries, "w", 9)
+        await world.settle()
+        log, clock = list(world.log), world.clock
+    for attempt in range(2, 6):
+        # A crash between attempts, then one within the next attempt.
+        due_us = next(iter(AttemptFailedIn(log))).due_us
+        async with opened(retries, log=log, clock=clock) as world:
+            await world.settle()
+            assert calls[-1] == ("w/1/1", attempt - 1), "not before it is due"
+            clock.now_us = due_us
+            world.engine.life.pump.wake()
+            await world.settle()
+            assert calls[-1] == ("w/1/1", attempt)
+            log = list(world.log)
+    assert len(calls) == 5
+    async with opened(retries, log=log, clock=clock) as world:
+        assert "failed 5 times" in await world.finish(world.engine.get(retries, "w").result())
+    assert len(calls) == 5
+
+
+class AttemptFailedIn:
+    """The failed attempts of a log, newest first."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+
+    def __iter__(self) -> Any:
+        from tests.support.worlds import records_in
+
+        found = [r for _, r in records_in(self._log) if isinstance(r, AttemptFailed)]
+        return iter(reversed(found))
+
+
+@in_loop
+async def test_a_crash_within_an_attempt_is_not_an_attempt() -> None:
+    @workflow
+    async def one(ctx: Context) -> str:
+        return await ctx.options(retry=Retry(2, initial=0, jitter=0)).step(held, "call")
+
+    held.attempts.clear()
+    async with opened(one) as world:
+        await world.engine.start(one, "w")
+        await held.called("call")
+        log = list(world.log)
+    for _ in range(3):
+        async with opened(one, log=log) as world:
+            await held.called("call")
+    async with opened(one, log=log) as world:
+        await held.called("call")
+        held.fail("call", ConnectionError())
+        await held.called("call")
+        held.give("call", "done")
+        assert await world.engine.get(one, "w").result() == "done"
+    assert held.attempts == [1, 1, 1, 1, 1, 2]
+    assert set(held.keys[-6:]) == {"w/1/1"}
+
+
+class Fatal(NonRetryable):
+    pass
+
+
+async def raises(what: str) -> None:
+    calls.append((what, fusee.current_step().attempt))
+    match what:
+        case "fatal":
+            raise Fatal("no use")
+        case "never_on":
+            raise KeyError("no use")
+        case "not on":
+            raise OSError("no use")
+        case "when":
+            raise ValueError("no")
+        case "broken when":
+            raise ValueError("broken")
+        case "ctx":
+            raise fusee.IllegalInWorkflow("no use")
+        case "base":
+            raise Strange("no Exception")
+        case "spontaneous":
+            raise asyncio.CancelledError("by itself")
+        case "stop":
+            raise StopIteration(1)
+
+
+class Strange(BaseException):
+    pass
+
+
+def _when(error: Exception) -> bool:
+    if str(error) == "broken":
+        raise LookupError("the user's bug")
+    return str(error) != "no"
+
+
+picky = Retry(3, initial=0, on=(ValueError, KeyError, Fatal), never_on=(KeyError,), when=_when)
+
+
+@workflow
+async def picks(ctx: Context, what: str) -> str:
+    try:
+        await ctx.options(retry=picky).step(raises, what)
+    except Exception as error:
+        await ctx.sleep("1s")
+        notes = " ".join(n for n in getattr(error, "__notes__", ()) if "Recorded" not in n)
+        return f"{type(error).__name__}({error}) {notes}".strip()
+    return "no error"
+
+
+NOT_RETRIED = {
+    "fatal": "Fatal(no use)",
+    "never_on": "KeyError('no use')",
+    "not on": "OSError(no use)",
+    "when": "ValueError(no)",
+    "broken when": "LookupError(the user's bug) raised by Retry(when=...) of step 'raises', "
+    "asked about ValueError('broken')",
+    "ctx": "IllegalInWorkflow(no use)",
+    "base": "StepFailed(no Exception)",
+    "spontaneous": "StepCancelled(step 'raises' raised CancelledError though nobody cancelled it)",
+    "stop": "RuntimeError(coroutine raised StopIteration)",
+}
+
+
+@pytest.mark.parametrize(("what", "expected"), NOT_RETRIED.items())
+def test_what_is_not_retried_is_raised_itself_live_and_on_replay(what: str, expected: str) -> None:
+    @in_loop
+    async def scenario() -> None:
+        calls.clear()
+        async with opened(picks) as world:
+            live = await world.finish(world.engine.run(picks, "w", what))
+        async with opened(picks, log=world.log[:-1]) as again:
+            replayed = await again.finish(again.engine.get(picks, "w").result())
+        assert live == replayed == expected
+        assert calls == [(what, 1)]
+
+    scenario()
+
+
+async def rate_limited(delay: float) -> str:
+    attempt = fusee.current_step().attempt
+    calls.append(("limited", attempt))
+    if attempt < 3:
+        raise RetryAfter(delay)
+    return "let in"
+
+
+@workflow
+async def obeys(ctx: Context, delay: float, within: float | None) -> str:
+    retry = Retry(5, initial=1, max=2, jitter=0, within=within)
+    return await ctx.options(retry=retry).step(rate_limited, delay)
+
+
+@in_loop
+async def test_retry_after_sets_the_delay_beyond_max_and_only_within_bounds_it() -> None:
+    async with opened(obeys) as world:
+        assert await world.finish(world.engine.run(obeys, "a", 60, None)) == "let in"
+        assert [f.due_us - f.at_us for f in world.records(AttemptFailed)] == [60_000_000] * 2
+    async with opened(obeys) as world:
+        run = world.engine.run(obeys, "b", 60, 90)
+        assert await world.finish(run) == "let in"
+        assert [f.due_us - f.at_us for f in world.records(AttemptFailed)] == [
+            60_000_000,
+            30_000_000,
+        ]
+
+
+@workflow
+async def gives_up(ctx: Context) -> int:
+    retry = Retry(None, initial=10, factor=1, jitter=0, within=35)
+    try:
+        await ctx.options(retry=retry).step(flaky, "x", 99)
+    except RetriesExhausted as error:
+        return error.attempts
+    return 0
+
+
+@in_loop
+async def test_no_attempt_begins_after_within() -> None:
+    async with opened(gives_up) as world:
+        assert await world.finish(world.engine.run(gives_up, "w")) == 4
+
+
+@in_loop
+async def test_without_a_retry_the_class_itself_is_raised() -> None:
+    @workflow
+    async def once(ctx: Context) -> str:
+        try:
+            return await ctx.step(flaky, "x", 1)
+        except ConnectionError as error:
+            return f"{error}"
+
+    async with opened(once) as world:
+        assert await world.engine.run(once, "w") == "x 1"
+
+
+@in_loop
+async def test_retries_without_delay_and_end_leave_the_applications_loop_its_turns() -> None:
+    @workflow
+    async def for_ever(ctx: Context) -> str:
+        retry = Retry(None, initial=0, jitter=0)
+        return await ctx.options(retry=retry).step(flaky, "x", 10**9)
+
+    async with opened(for_ever) as world:
+        await world.engine.start(for_ever, "w")
+        calls.clear()
+        await spin(20)
+        assert 0 < len(calls) < 5_000
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"attempts": 0}, "at least 1"),
+        ({"attempts": 1.5}, "at least 1"),
+        ({"factor": 0.5}, "at least 1"),
+        ({"factor": float("nan")}, "at least 1"),
+        ({"jitter": 1.5}, "between 0 and 1"),
+        ({"initial": "2m", "max": "1m"}, "shorter than"),
+        ({"initial": float("inf")}, "not a duration"),
+        ({"within": "soon"}, "not a duration"),
+    ],
+)
+def test_a_retry_that_makes_no_sense_is_refused_where_it_is_written(
+    wrong: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(ValueError, match=says):
+        Retry(**wrong)
+
+
+# ---------------------------------------------------------------- timeouts
+
+
+async def hangs(until_attempt: int) -> str:
+    attempt = fusee.current_step().attempt
+    calls.append(("hangs", attempt))
+    if attempt < until_attempt:
+        await asyncio.Event().wait()
+    return f"attempt {attempt}"
+
+
+@workflow
+async def times_out(ctx: Context, until_attempt: int) -> str:
+    retry = Retry(3, initial=0, jitter=0)
+    return await ctx.options(retry=retry, timeout="20ms").step(hangs, until_attempt)
+
+
+@in_loop
+async def test_attempts_that_hang_time_out_and_the_next_one_runs() -> None:
+    calls.clear()
+    async with opened(times_out) as world:
+        assert await world.engine.run(times_out, "w", 3) == "attempt 3"
+        errors = (await world.engine.get(times_out, "w").journal())[0].errors
+        assert errors == ["fusee.base.errors:StepTimeout: step 'hangs' ran longer than its "
+                          "timeout of 0.02 s"] * 2  # fmt: skip
+    assert calls == [("hangs", 1), ("hangs", 2), ("hangs", 3)]
+
+
+@in_loop
+async def test_a_timeout_without_a_retry_is_a_step_timeout_and_a_timeout_error() -> None:
+    @workflow
+    async def impatient(ctx: Context) -> str:
+        try:
+            return await ctx.options(timeout="5ms").step(hangs, 99)
+        except TimeoutError as error:
+            return type(error).__name__
+
+    async with opened(impatient) as world:
+        assert await world.engine.run(impatient, "w") == StepTimeout.__name__
+
+
+class Stubborn:
+    """Ignores its cancellation and brings a result long after its timeout."""
+
+    def __init__(self) -> None:
+        self.release: dict[int, asyncio.Event] = {}
+        self.ended: list[int] = []
+
+    async def __call__(self) -> str:
+        attempt = fusee.current_step().attempt
+        event = self.release.setdefault(attempt, asyncio.Event())
+        while not event.is_set():
+            try:
+                await event.wait()
+            except asyncio.CancelledError:
+                continue
+        self.ended.append(attempt)
+        return f"result of attempt {attempt}"
+
+
+@in_loop
+async def test_the_late_result_of_an_attempt_that_timed_out_is_dropped() -> None:
+    stubborn = Stubborn()
+
+    @workflow
+    async def waits(ctx: Context) -> str:
+        retry = Retry(3, initial=0, jitter=0, on=(StepTimeout,))
+        return await ctx.options(retry=retry, timeout="20ms").step(stubborn)
+
+    async with opened(waits) as world:
+        run = await world.engine.start(waits, "w")
+        while 2 not in stubborn.release:
+            await asyncio.sleep(0.001)
+        stubborn.release[1].set()
+        await world.settle()
+        assert stubborn.ended == [1]
+        assert not world.records(Completed)
+        stubborn.release[2].set()
+        assert await run.result() == "result of attempt 2"
+
+
+@in_loop
+async def test_a_sync_function_that_timed_out_keeps_its_thread_until_it_returns() -> None:
+    free = threading.Event()
+
+    def blocks() -> str:
+        step = fusee.current_step()
+        if step.attempt == 1:
+            free.wait(20)
+            assert step.cancelled
+            with pytest.raises(fusee.StepCancelled):
+                step.raise_if_cancelled()
+        return f"attempt {step.attempt}"
+
+    @workflow
+    async def waits(ctx: Context) -> str:
+        retry = Retry(2, initial=0, jitter=0)
+        return await ctx.options(retry=retry, timeout="20ms").step(blocks)
+
+    async with opened(waits, sync_threads=1) as world:
+        run = await world.engine.start(waits, "w")
+        while not world.records(AttemptFailed):
+            await asyncio.sleep(0.001)
+        await spin(50)
+        assert not world.records(Completed), "the one thread is not back yet"
+        free.set()
+        assert await run.result() == "attempt 2"
+
+
+@in_loop
+async def test_the_timeout_counts_from_the_functions_start_not_from_its_queue() -> None:
+    @workflow
+    async def two(ctx: Context) -> list[str]:
+        first = ctx.step(held, "no limit")
+        second = ctx.options(timeout="5ms").step(hangs, 1)
+        return [await first, await second]
+
+    async with opened(two, async_steps=1) as world:
+        run = await world.engine.start(two, "w")
+        await held.called("no limit")
+        await asyncio.sleep(0.02)  # longer than the timeout of the one that waits for room
+        held.give("no limit", "first")
+        assert await run.result() == ["first", "attempt 1"]
