@@ -249,8 +249,6 @@ class StepRunner:
     def _call(self, attempt: Attempt) -> Any:
         """Call a sync function; in its thread."""
         op = attempt.op
-        if attempt.cancel_requested:
-            raise StepCancelled(f"step '{op.name}' was cancelled before it ran")
         if self.closing or monotonic_ns() >= self._log.may_act_until_ns:
             raise MayNotAct
         return op.spec.fn(*op.args, **op.kwargs)

@@ -109,9 +109,7 @@ def test_a_flush_that_lied_in_the_middle_of_the_log_is_refused_with_its_place():
         world = World(Shop())
         with pytest.raises(AcknowledgedDataLost) as refused:
             world.live(lies=[call])
-        # Calls of a life that are not writes come first: the superblock and a segment are made.
-        made = world.disk.call_count - len(world.disk.writes)
-        file, offset, _ = world.disk.writes[call - made - 1]
+        file, offset = world.disk.place_of_call[call]
         assert refused.value.positions[0].startswith(f"{file}, byte {offset}, op ")
 
 
