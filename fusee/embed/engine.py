@@ -133,8 +133,9 @@ class Engine:
     async def close(self, drain: Duration | None = None) -> None:
         """Close: no new work, running step functions finish up to `drain`, then are cut off.
 
-        Always returns, within one and a half times the drain. A function that is cut off is
-        a crash re-run after the next open, not an attempt. Idempotent.
+        Always returns, within one and a half times the drain, and a little later where the
+        disk hangs. A function that is cut off is a crash re-run after the next open, not an
+        attempt. Idempotent.
         """
         if self._life is not None:
             await self._life.close(self._drain_s if drain is None else seconds(drain))
