@@ -69,7 +69,8 @@ async def main():
         os.waitpid(child, 0)
         assert content() == before, "the child wrote to its parent's log"
         await begun
-        print("parent:", await engine.run(count_up, "after" + sys.argv[2], 3), engine.stopped, flush=True)
+        counted = await engine.run(count_up, "after" + sys.argv[2], 3)
+        print("parent:", counted, engine.stopped, flush=True)
 
 asyncio.run(main())
 """
