@@ -25,67 +25,75 @@ class Declined(Exception):
     """The service had a bad moment."""
 
 
+class Till:
+    """The steps: each calls the service, first of all."""
+
+    def __init__(self, service: ExternalService) -> None:
+        self._service = service
+
+    @fusee.step(read_only=True)
+    async def price(self, order: str) -> str:
+        return self._service.call(read_only=True, order=order)
+
+    @fusee.step(retry=QUICK)
+    async def charge(self, order: str, amount: str) -> str:
+        answer = self._service.call(order=order, amount=amount)
+        if fusee.current_step().attempt == 1:
+            raise Declined(answer)
+        return answer
+
+    def pack(self, order: str, item: int) -> str:
+        return self._service.call(order=order, item=item)
+
+    async def ship(self, order: str, what: str) -> str:
+        answer = self._service.call(order=order, what=what)
+        await asyncio.sleep(0)
+        return answer
+
+    @fusee.step(retry=Retry(2, initial=0.001, jitter=0))
+    async def refuse(self, order: str) -> str:
+        raise Declined(self._service.call(order=order))
+
+
 class Shop:
     """Two orders, the book they are booked in, a chain of steps, and a run that fails."""
 
     def workflows(self, service: ExternalService) -> list[Workflow[Any, Any]]:
-        @fusee.step(read_only=True)
-        async def price(order: str) -> str:
-            return service.call(read_only=True, order=order)
-
-        @fusee.step(retry=QUICK)
-        async def charge(order: str, amount: str) -> str:
-            answer = service.call(order=order, amount=amount)
-            if fusee.current_step().attempt == 1:
-                raise Declined(answer)
-            return answer
-
-        def pack(order: str, item: int) -> str:
-            return service.call(order=order, item=item)
-
-        async def ship(order: str, what: str) -> str:
-            answer = service.call(order=order, what=what)
-            await asyncio.sleep(0)
-            return answer
+        till = Till(service)
 
         @fusee.workflow
         async def order(ctx: Context, name: str) -> list[str]:
             seen: list[str] = []
             ctx.on_query(progress)(lambda: seen)
-            amount = await ctx.step(price, name)
-            seen.append(await ctx.step(charge, name, amount))
+            amount = await ctx.step(till.price, name)
+            seen.append(await ctx.step(till.charge, name, amount))
             seen += await asyncio.gather(
-                ctx.step(pack, name, 1), ctx.step(ship, name, "a"), ctx.step(pack, name, 2)
+                ctx.step(till.pack, name, 1),
+                ctx.step(till.ship, name, "a"),
+                ctx.step(till.pack, name, 2),
             )
             await ctx.sleep(0.001)
             approved = await ctx.wait_for(approve)
             await ctx.external("book").signal(booked, f"{name} {approved}")
             async with asyncio.timeout(60):
-                last = await ctx.step(ship, name, approved)
+                last = await ctx.step(till.ship, name, approved)
             return [*seen, approved, last]
 
         @fusee.workflow
         async def book(ctx: Context, count: int) -> list[str]:
-            entries: list[str] = []
-            for _ in range(count):
-                entry = await ctx.wait_for(booked)
-                entries.append(await ctx.step(ship, "book", entry))
-            return entries
+            entries = [await ctx.wait_for(booked) for _ in range(count)]
+            return [await ctx.step(till.ship, "book", entry) for entry in entries]
 
         @fusee.workflow
         async def chain(ctx: Context, length: int) -> str:
             link = str(ctx.uuid4())
             for _ in range(length):
-                link = await ctx.step(ship, "chain", link[-40:])
+                link = await ctx.step(till.ship, "chain", link[-40:])
             return link
-
-        @fusee.step(retry=Retry(2, initial=0.001, jitter=0))
-        async def refuse(order: str) -> str:
-            raise Declined(service.call(order=order))
 
         @fusee.workflow
         async def doomed(ctx: Context) -> str:
-            return await ctx.step(refuse, "doomed")
+            return await ctx.step(till.refuse, "doomed")
 
         self.order, self.book, self.chain, self.doomed = order, book, chain, doomed
         return [order, book, chain, doomed]
