@@ -20,7 +20,7 @@ from fusee.base.limits import SHARD_COUNT
 from fusee.engine.recovery import Recovery
 from fusee.io.calibration import open_device
 from fusee.io.directory import Directory
-from fusee.io.file_log import FileLog, Recovered
+from fusee.io.file_log import FileLog
 from fusee.io.log_files import NewGroup
 from fusee.io.submitter import Submitter
 from fusee.log.superblock import BatchId
@@ -125,10 +125,9 @@ def assemble_on(
         sizes=sizes,
     )
     log = recovered.log
-    state = _lead(recovered)
     fast = 0 < device.flush_ns <= FAST_FLUSH_NS
     return Assembly(
-        LocalNode(state, log, clock),
+        LocalNode(_lead_new_view(log, recovered.ts_us), log, clock),
         recovery.finish(),
         SEAL_FAST_S if fast else SEAL_SLOW_S,
         recovered.reports,
@@ -139,26 +138,22 @@ def assemble_on(
     )
 
 
-def _lead(recovered: Recovered) -> ReplicaState:
-    """Lead a new view, which is on disk before this returns."""
-    log = recovered.log
+def _lead_new_view(log: FileLog, ts_us: int) -> ReplicaState:
+    """Return a state that leads the view after the stored one, once that view is on disk."""
+    superblock = log.superblock
     state = _state(
-        recovered.superblock.group_id,
-        view=recovered.superblock.view,
+        superblock.group_id,
+        view=superblock.view,
         head_op=log.head_op,
         head_hash=log.head_hash,
-        ts_us=recovered.ts_us,
+        ts_us=ts_us,
     )
     ready = Ready()
     on_recovered(state, ready)
     assert ready.persist_view
+    vouch = BatchId(log.head_op, log.head_hash)
     log.save_superblock(
-        msgspec.structs.replace(
-            log.superblock,
-            view=state.view,
-            log_view=state.log_view,
-            vouch=BatchId(log.head_op, log.head_hash),
-        )
+        msgspec.structs.replace(superblock, view=state.view, log_view=state.log_view, vouch=vouch)
     )
     on_view_persisted(state)
     return state

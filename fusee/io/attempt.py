@@ -1,4 +1,4 @@
-"""One call of a step function, as the engine and as the function see it."""
+"""One attempt of a step: the token by which its result is known, and what its function sees."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 
     from fusee.engine.run import Run
     from fusee.sdk.op import StepOp
+
+
+class MayNotAct(BaseException):
+    """This node lost the proof of its quorum between choosing a step and calling it."""
 
 
 class Attempt(StepContext):

@@ -30,13 +30,15 @@ from fusee.base.errors import (
 from fusee.engine.commitlog import CommitLog, Pressure
 from fusee.engine.program import Arrival
 from fusee.engine.steps import step_done, step_failed, step_lost
-from fusee.io.attempt import Attempt
+from fusee.io.attempt import Attempt, MayNotAct
 from fusee.io.shell import Shell, enter, leave
 from fusee.io.verdicts import failed_attempt, failure
 from fusee.record.kinds import AttemptFailed, Outcome
 from fusee.sdk.current import CURRENT
 
 if TYPE_CHECKING:
+    from contextvars import Context as VarContext
+
     from fusee.engine.core import Core
     from fusee.engine.program import PendingOp
     from fusee.engine.run import Run
@@ -45,10 +47,6 @@ if TYPE_CHECKING:
 
 monotonic_ns = time.monotonic_ns
 _set_current = CURRENT.set
-
-
-class MayNotAct(BaseException):
-    """This node lost the proof of its quorum between choosing a step and calling it."""
 
 
 class StepRunner:
@@ -184,7 +182,8 @@ class StepRunner:
         op = attempt.op
         if not attempt.first_us:
             attempt.first_us = self._log.recent_us
-        loop, shell, variables = self._loop, self._shell, op.variables
+        # A copy: what an attempt sets must not reach the next one, nor tie the operation to it.
+        loop, shell, variables = self._loop, self._shell, op.variables.copy()
         variables.run(_set_current, attempt)
         if op.timeout_s is not None:
             self._begin_timeout(attempt)
@@ -213,17 +212,15 @@ class StepRunner:
                 raise
         else:
             leave(loop, shell.task)
-            self._waits(attempt, coroutine, awaited)
+            self._waits(attempt, coroutine, awaited, variables)
 
-    def _waits(self, attempt: Attempt, coroutine: Any, awaited: Any) -> None:
+    def _waits(self, attempt: Attempt, coroutine: Any, awaited: Any, variables: VarContext) -> None:
         """The function waits for something: from here on it is a task."""
         shell, self._shell = self._shell, Shell(self._loop)
         self._async_running += 1
         self._attempts.add(attempt)
         attempt.task = shell.task
-        shell.carry(
-            coroutine, awaited, attempt.op.variables, functools.partial(self._async_done, attempt)
-        )
+        shell.carry(coroutine, awaited, variables, functools.partial(self._async_done, attempt))
 
     def _async_done(self, attempt: Attempt, value: Any, error: BaseException | None) -> None:
         self._end_async(attempt)
@@ -279,7 +276,7 @@ class StepRunner:
                 return
             self._async_running += 1
             attempt.task = asyncio.Task(
-                self._await(attempt, value), loop=self._loop, context=attempt.op.variables
+                self._await(attempt, value), loop=self._loop, context=attempt.op.variables.copy()
             )
             return
         self._left(attempt)

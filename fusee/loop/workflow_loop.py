@@ -266,6 +266,8 @@ class WorkflowLoop(IllegalCalls):
         refused = unwind(self)
         if refused:
             leak(self)
+        else:
+            self.tasks.clear()
         self._closed = True
         # Whatever the engine still delivers falls into a queue that holds nothing.
         self.ready = deque(maxlen=0)
