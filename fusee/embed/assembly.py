@@ -44,8 +44,6 @@ Assemble = Callable[["Clock", Wake], "Assembly"]
 MakeSubmitter = Callable[["Device", Wake, "Clock"], Submitter]
 """How an engine gets its way to the disk."""
 
-HANGS_S = 2.0
-"""A write that has not returned by then, after all else has ended, hangs in the system."""
 SEAL_FAST_S = 0.002
 SEAL_SLOW_S = 0.050
 FAST_FLUSH_NS = 300_000
@@ -66,7 +64,7 @@ class Assembly:
 
     def release(self) -> None:
         """Let go of the device and the directory, unless a write may still hang in the system."""
-        hangs = self.submitter is not None and not self.submitter.close(HANGS_S)
+        hangs = self.submitter is not None and not self.submitter.close()
         if self.device is not None and not hangs:
             self.device.close()
         if self.directory is not None:

@@ -208,8 +208,6 @@ class StepRunner:
             if attempt.timer is not None:
                 attempt.timer.cancel()
             self._raised(attempt, error)
-            if isinstance(error, KeyboardInterrupt | SystemExit):
-                raise
         else:
             leave(loop, shell.task)
             self._waits(attempt, coroutine, awaited, variables)
@@ -292,8 +290,6 @@ class StepRunner:
             value = await awaitable
         except BaseException as error:
             self._async_done(attempt, None, error)
-            if isinstance(error, KeyboardInterrupt | SystemExit):
-                raise
         else:
             self._async_done(attempt, value, None)
 
@@ -330,6 +326,7 @@ class StepRunner:
             step_lost(attempt.run, attempt, attempt.op.position)
             if not isinstance(error, GeneratorExit):
                 self._on_interrupt(error)
+                raise error  # Out of the application's loop, from wherever the step ran.
         else:
             self._fail(attempt, error)
 

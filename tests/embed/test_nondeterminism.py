@@ -103,20 +103,22 @@ async def draws(ctx: Context) -> None:
 
 
 SITUATIONS = [
-    (calls_another_step, "the journal recorded step 'charge' here but the code called step 'refund'"),
-    (calls_another_kind, "the journal recorded sleep 'cool-off' here but the code called step 'refund'"),
-    (ends_early, "the journal recorded sleep 'cool-off' here but the code returned"),
-    (raises, "the journal recorded sleep 'cool-off' here but the code raised KeyError('total')"),
-    (waits_for_something_else, "the journal recorded sleep 'cool-off' here but the code is waiting"),
-    (calls_too_much_at_first, "the journal recorded sleep 'cool-off' here but the code called sleep 'too much'"),
-    (draws, "the journal recorded step 'price' here but the code called now()"),
-]  # fmt: skip
+    (calls_another_step, "step 'charge'", "called step 'refund'"),
+    (calls_another_kind, "sleep 'cool-off'", "called step 'refund'"),
+    (ends_early, "sleep 'cool-off'", "returned"),
+    (raises, "sleep 'cool-off'", "raised KeyError('total')"),
+    (waits_for_something_else, "sleep 'cool-off'", "is waiting"),
+    (calls_too_much_at_first, "sleep 'cool-off'", "called sleep 'too much'"),
+    (draws, "step 'price'", "called now()"),
+]
 
 
 @pytest.mark.parametrize(
-    ("body", "first_line"), SITUATIONS, ids=lambda x: getattr(x, "__name__", "")
+    ("body", "recorded_as", "did"), SITUATIONS, ids=lambda x: getattr(x, "__name__", "")
 )
-def test_each_difference_is_told_in_its_own_words(body: Body, first_line: str) -> None:
+def test_each_difference_is_told_in_its_own_words(body: Body, recorded_as: str, did: str) -> None:
+    first_line = f"the journal recorded {recorded_as} here but the code {did}"
+
     @in_loop
     async def scenario() -> None:
         log = await recorded()

@@ -3,96 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import logging
-import weakref
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fusee.loop.asyncgens import install_asyncgen_hooks, restore_asyncgen_hooks
 from fusee.loop.evict import Evicted
-from fusee.loop.ordered import install_ordered_set
-from fusee.loop.wait_for import install_wait_for
+from tests.support.evicting import Log, Saga, ctx_call, evict
 from tests.support.loop_host import Run, this_loop
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+    from collections.abc import AsyncIterator, Callable
 
-install_ordered_set()
-install_wait_for()
-
-Log = list[str]
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    with caplog.at_level(logging.DEBUG):
-        yield
-    gc.collect()
-    assert caplog.records == []
-
-
-def ctx_call() -> asyncio.Future[Any]:
-    """What an operation of ctx does."""
-    loop = this_loop()
-    return loop.evicted_call() if loop.evicting else loop.create_future()
-
-
-def evict(main: Coroutine[Any, Any, Any]) -> list[str]:
-    """Evict a run that waits; it must make no sound and keep its timers."""
-    run = Run(main)
-    assert not run.task.done()
-    timers = dict(run.host.timers)
-    refused = run.loop.evict()
-    assert run.host.timers == timers
-    assert refused or all(task.done() for task in [run.task])
-    assert run.loop.is_closed()
-    complaints = run.loop.complaints
-    loop, host = run.loop, run.host
-    del run
-    gc.collect()
-    assert complaints == []
-    assert loop.take_errors() == []
-    assert len(host.timers) == len(timers)
-    return refused
-
-
-class Saga:
-    """Notes which of a workflow's handlers ran."""
-
-    def __init__(self) -> None:
-        self.finals: Log = []
-        self.caught: Log = []
-        self.refunds: Log = []
-
-    async def guarded(self, name: str, waiting: Callable[[], Any]) -> None:
-        try:
-            await waiting()
-        except asyncio.CancelledError:
-            self.caught.append(f"{name}: CancelledError")
-            raise
-        except Exception as error:
-            self.caught.append(f"{name}: {type(error).__name__}")
-            raise
-        finally:
-            self.finals.append(name)
-
-    async def refund(self, name: str) -> None:
-        await ctx_call()
-        self.refunds.append(name)
-
-    @asynccontextmanager
-    async def resource(self, name: str) -> AsyncIterator[None]:
-        try:
-            yield
-        except Exception:
-            self.caught.append(name)
-            raise
-        finally:
-            self.finals.append(name)
-            await self.refund(name)
+pytestmark = pytest.mark.usefixtures("nothing_is_logged")
 
 
 def test_a_tree_of_everything_unwinds_without_compensation() -> None:
@@ -330,107 +254,3 @@ def test_async_generators_unwind_with_the_run() -> None:
     assert sorted(saga.finals) == ["body", "in its body", "left"]
     assert saga.caught == []
     assert saga.refunds == []
-
-
-async def swallows(waiting: Callable[[], Any]) -> None:
-    while True:
-        with suppress(BaseException):
-            await waiting()
-
-
-REFUSALS: dict[str, Callable[[], Any]] = {
-    "future": lambda: this_loop().create_future(),
-    "operation": ctx_call,
-    "sleep": lambda: asyncio.sleep(1),
-    "spin": lambda: asyncio.sleep(0),
-}
-
-
-@pytest.mark.parametrize("waiting", [name for name in REFUSALS if name != "spin"])
-def test_code_that_refuses_is_named_and_left_alone(waiting: str) -> None:
-    saga = Saga()
-
-    async def main() -> None:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(swallows(REFUSALS[waiting]), name="stubborn")
-            group.create_task(saga.guarded("polite", ctx_call))
-
-    assert evict(main()) == ["stubborn"]
-    assert saga.finals == ["polite"]
-    assert saga.caught == []
-
-
-def test_code_that_spins_once_it_is_evicted_is_named() -> None:
-    async def main() -> None:
-        try:
-            await ctx_call()
-        finally:
-            await swallows(REFUSALS["spin"])
-
-    assert evict(main()) == ["Task-1"]
-
-
-def test_the_memory_of_a_run_is_free_at_once() -> None:
-    class Big: ...
-
-    async def child(big: Big) -> None:
-        try:
-            await ctx_call()
-        finally:
-            await ctx_call()
-
-    async def main() -> None:
-        big = Big()
-        alive.append(weakref.ref(big))
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(child(big)) for _ in range(3)]
-            await asyncio.gather(*tasks)
-
-    alive: list[weakref.ref[Big]] = []
-    gc.collect()
-    gc.disable()
-    try:
-        run = Run(main())
-        assert run.loop.evict() == []
-        assert alive[0]() is None
-    finally:
-        gc.enable()
-
-
-def test_a_run_is_not_evicted_from_inside() -> None:
-    async def main() -> None:
-        with pytest.raises(RuntimeError):
-            this_loop().evict()
-        await ctx_call()
-
-    assert evict(main()) == []
-
-
-def test_a_loop_is_evicted_once() -> None:
-    run = Run(asyncio.sleep(1))
-    assert run.loop.evict() == []
-    assert run.loop.evict() == []
-    run.loop.close()
-    assert run.loop.complaints == []
-
-
-def test_eviction_leaves_the_hosts_loop_running() -> None:
-    async def main() -> bool:
-        host, task = asyncio.get_running_loop(), asyncio.current_task()
-        evict(asyncio.sleep(1))
-        return asyncio.get_running_loop() is host and asyncio.current_task() is task
-
-    assert asyncio.run(main())
-
-
-def test_a_hundred_runs_with_large_trees_leave_in_one_go() -> None:
-    async def main() -> None:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(20):
-                group.create_task(asyncio.wait_for(asyncio.sleep(5), 9))
-
-    for _ in range(100):
-        run = Run(main())
-        assert run.loop.evict() == []
-        assert run.task.done()
-        assert run.loop.complaints == []

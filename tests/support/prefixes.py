@@ -2,7 +2,8 @@
 
 A scenario is run once to its end. Then, for each ticket of its log, an engine is opened on the
 log up to there, as a crash would have left it, and driven again. `drive` must be repeatable: it
-starts with a `request_id` and signals with a `signal_id`, as a client that lost its connection does.
+starts with a `request_id` and signals with a `signal_id`, as a client does that lost its
+connection.
 """
 
 from __future__ import annotations
