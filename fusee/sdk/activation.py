@@ -233,7 +233,7 @@ class Activation:
         op = self.pending.pop(position, None)
         if op is not None:
             op.cancel_requested = True
-            self.cancelled.append(op)  # type: ignore[arg-type]
+            self.cancelled.append(op)  # pyright: ignore[reportArgumentType]
 
     # ------------------------------------------------------------ called by the code
 
@@ -388,4 +388,4 @@ class Activation:
             return
         if op.kind is not OpKind.STEP or op.read_only:
             del self.pending[op.position]
-        self.cancelled.append(op)  # type: ignore[arg-type]
+        self.cancelled.append(op)  # pyright: ignore[reportArgumentType]
