@@ -150,15 +150,26 @@ class Client:
 
     # ------------------------------------------------------------ calls
 
-    async def start(self, workflow_id: str, started: Started, policy: StartPolicy) -> Admitted:
-        """Begin a run, or find the one the policy leads to; return once that is durable."""
+    async def start(
+        self,
+        workflow_id: str,
+        started: Started,
+        policy: StartPolicy,
+        *,
+        is_acknowledged: bool = True,
+    ) -> Admitted:
+        """Begin a run, or find the one the policy leads to; return once that is durable.
+
+        With `is_acknowledged` false it returns at once, for callers that wait for more.
+        """
         await self._admit()
         admitted = await self._refusing(
             lambda: admission.start(self.core, workflow_id, started, policy)
         )
         if admitted.input_differs:
             self._warn(f"start of {workflow_id!r}: the run that was found has another input")
-        await self.committed(admitted.ticket)
+        if is_acknowledged:
+            await self.committed(admitted.ticket)
         return admitted
 
     async def signal(

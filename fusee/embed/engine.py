@@ -8,7 +8,6 @@ import os
 import platform
 import sys
 import sysconfig
-import uuid
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
@@ -134,8 +133,9 @@ class Engine:
     async def close(self, drain: Duration | None = None) -> None:
         """Close: no new work, running step functions finish up to `drain`, then are cut off.
 
-        Always returns, within one and a half times the drain. A function that is cut off is
-        a crash re-run after the next open, not an attempt. Idempotent.
+        Always returns, within one and a half times the drain, and a little later where the
+        disk hangs. A function that is cut off is a crash re-run after the next open, not an
+        attempt. Idempotent.
         """
         if self._life is not None:
             await self._life.close(self._drain_s if drain is None else seconds(drain))
@@ -182,6 +182,17 @@ class Engine:
         Raises `AlreadyRunning`, `AlreadyFinished` (their `.run` is the run that is there),
         `UnknownWorkflow`, `PayloadMismatch`, `EncodeError`, `StorageFull`.
         """
+        return await self._start(workflow, workflow_id, args, kwargs, is_acknowledged=True)
+
+    async def _start(
+        self,
+        workflow: Workflow[Any, R],
+        workflow_id: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        *,
+        is_acknowledged: bool,
+    ) -> Run[R]:
         definition = self._registered(workflow)
         check_id(workflow_id, what="workflow ID")
         payload = definition.signature.check(args, kwargs)
@@ -191,14 +202,16 @@ class Engine:
             definition.name,
             definition.version,
             payload,
-            self._options.request_bytes() or uuid.uuid4().bytes,
+            self._options.request_bytes() or os.urandom(16),
             now_us,
             platform.python_version(),
             fusee.__version__,
         )
         codec = definition.signature.result_codec
         try:
-            admitted = await client.start(workflow_id, started, self._options.policy)
+            admitted = await client.start(
+                workflow_id, started, self._options.policy, is_acknowledged=is_acknowledged
+            )
         except (AlreadyRunning, AlreadyFinished) as error:
             error.run = Run(client, workflow_id, error.run.ordinal, codec)
             raise
@@ -214,9 +227,10 @@ class Engine:
     async def run(
         self, workflow: Workflow[P, R], workflow_id: str, /, *args: P.args, **kwargs: P.kwargs
     ) -> R:
-        """Start a run and wait for its result."""
-        started = await self.start(workflow, workflow_id, *args, **kwargs)
-        return await started.result()
+        """Start a run and wait for its result. Raises what `start` and `Run.result` raise."""
+        # The result waits for a later ticket than the start, so it acknowledges both.
+        run = await self._start(workflow, workflow_id, args, kwargs, is_acknowledged=False)
+        return await run.result()
 
     def get(self, workflow: Workflow[P, R] | str, workflow_id: str) -> Run[R]:
         """Return a handle of the newest run of an ID; nothing is looked up yet.
@@ -231,7 +245,7 @@ class Engine:
             codec = workflow.signature.result_codec
         return Run(self.life.client, workflow_id, None, codec)
 
-    def _registered(self, workflow: Workflow[P, R]) -> Workflow[Any, Any]:
+    def _registered(self, workflow: Workflow[Any, Any]) -> Workflow[Any, Any]:
         if not isinstance(workflow, Workflow):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
                 f"start takes a function decorated with @fusee.workflow, not {workflow!r}"

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger("fusee")
 EXIT_CODE_STOPPED = 70
-FLUSH_S_MAX = 5.0
-"""How long closing waits for a disk that may hang."""
+FLUSH_S_MIN = 0.5
+"""Closing waits half the drain for the disk, but at least so long; then the disk hangs."""
 
 
 class Life:
@@ -212,13 +212,13 @@ class Life:
         await self.runner.idle(drain_s / 2)
         for run in self.core.table.open_runs():
             keep_arrived(self.core, run)
-        await self._flush_rest()
+        await self._flush_rest(max(FLUSH_S_MIN, drain_s / 2))
 
-    async def _flush_rest(self) -> None:
+    async def _flush_rest(self, timeout_s: float) -> None:
         """Write what is left. A disk that fails or hangs now must not keep close from returning."""
         node = self.assembly.node
         with suppress(EngineStopped, TimeoutError):
-            async with asyncio.timeout(FLUSH_S_MAX):
+            async with asyncio.timeout(timeout_s):
                 while node.uncommitted and node.stopped is None:
                     if not node.flush():
                         await self.client.committed(node.appended)

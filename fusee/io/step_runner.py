@@ -37,6 +37,8 @@ from fusee.record.kinds import AttemptFailed, Outcome
 from fusee.sdk.current import CURRENT
 
 if TYPE_CHECKING:
+    from contextvars import Context as VarContext
+
     from fusee.engine.core import Core
     from fusee.engine.program import PendingOp
     from fusee.engine.run import Run
@@ -180,7 +182,8 @@ class StepRunner:
         op = attempt.op
         if not attempt.first_us:
             attempt.first_us = self._log.recent_us
-        loop, shell, variables = self._loop, self._shell, op.variables
+        # A copy: what an attempt sets must not reach the next one, nor tie the operation to it.
+        loop, shell, variables = self._loop, self._shell, op.variables.copy()
         variables.run(_set_current, attempt)
         if op.timeout_s is not None:
             self._begin_timeout(attempt)
@@ -205,21 +208,17 @@ class StepRunner:
             if attempt.timer is not None:
                 attempt.timer.cancel()
             self._raised(attempt, error)
-            if isinstance(error, KeyboardInterrupt | SystemExit):
-                raise
         else:
             leave(loop, shell.task)
-            self._waits(attempt, coroutine, awaited)
+            self._waits(attempt, coroutine, awaited, variables)
 
-    def _waits(self, attempt: Attempt, coroutine: Any, awaited: Any) -> None:
+    def _waits(self, attempt: Attempt, coroutine: Any, awaited: Any, variables: VarContext) -> None:
         """The function waits for something: from here on it is a task."""
         shell, self._shell = self._shell, Shell(self._loop)
         self._async_running += 1
         self._attempts.add(attempt)
         attempt.task = shell.task
-        shell.carry(
-            coroutine, awaited, attempt.op.variables, functools.partial(self._async_done, attempt)
-        )
+        shell.carry(coroutine, awaited, variables, functools.partial(self._async_done, attempt))
 
     def _async_done(self, attempt: Attempt, value: Any, error: BaseException | None) -> None:
         self._end_async(attempt)
@@ -245,7 +244,7 @@ class StepRunner:
     def _call(self, attempt: Attempt) -> Any:
         """Call a sync function; in its thread."""
         op = attempt.op
-        if monotonic_ns() >= self._log.may_act_until_ns:
+        if self.closing or monotonic_ns() >= self._log.may_act_until_ns:
             raise MayNotAct
         return op.spec.fn(*op.args, **op.kwargs)
 
@@ -275,7 +274,7 @@ class StepRunner:
                 return
             self._async_running += 1
             attempt.task = asyncio.Task(
-                self._await(attempt, value), loop=self._loop, context=attempt.op.variables
+                self._await(attempt, value), loop=self._loop, context=attempt.op.variables.copy()
             )
             return
         self._left(attempt)
@@ -291,8 +290,6 @@ class StepRunner:
             value = await awaitable
         except BaseException as error:
             self._async_done(attempt, None, error)
-            if isinstance(error, KeyboardInterrupt | SystemExit):
-                raise
         else:
             self._async_done(attempt, value, None)
 
@@ -330,6 +327,7 @@ class StepRunner:
             step_lost(attempt.run, attempt, attempt.op.position)
             if not isinstance(error, GeneratorExit):
                 self._on_interrupt(error)
+                raise error  # Out of the application's loop, from wherever the step ran.
         else:
             self._fail(attempt, error)
 

@@ -230,8 +230,16 @@ class WorkflowLoop(IllegalCalls):
         return errors
 
     def forget_done(self) -> None:
-        """Drop tasks that are done, so that errors of theirs nobody awaited are told now."""
+        """Drop tasks that are done; an error of theirs that nobody awaited is told now.
+
+        Left to the collector it would be told at any time, or never.
+        """
+        done = [task for task in self.tasks if task.done()]
         self.tasks[:] = [task for task in self.tasks if not task.done()]
+        for task in done:
+            if getattr(task, "_log_traceback", False):
+                message = f"the error of task {task.get_name()} was never retrieved"
+                self.call_exception_handler({"message": message, "exception": task.exception()})
 
     def _callback_failed(self, callback: Callable[..., object], error: BaseException) -> None:
         message = f"Exception in callback {callback!r}"
@@ -266,6 +274,8 @@ class WorkflowLoop(IllegalCalls):
         refused = unwind(self)
         if refused:
             leak(self)
+        else:
+            self.tasks.clear()
         self._closed = True
         # Whatever the engine still delivers falls into a queue that holds nothing.
         self.ready = deque(maxlen=0)

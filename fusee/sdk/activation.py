@@ -48,6 +48,24 @@ PARKED = -1
 STEP = OpKind.STEP
 
 
+class Gone:
+    """The host of a loop whose run has left memory."""
+
+    def now_us(self) -> int:
+        """Time stands still."""
+        return 0
+
+    def start_timer(self, due_us: int, fire: Callable[[], None], name: str) -> int:
+        """No timer is ever armed again."""
+        raise Evicted
+
+    def cancel_timer(self, position: int) -> None:
+        """There is none."""
+
+
+GONE = Gone()
+
+
 class Activation:
     """The code of one run in memory. Implements `engine.program.Program`."""
 
@@ -116,6 +134,7 @@ class Activation:
         self.loop.turn()
         if self._main.done() and self.ending is None:
             self._end(self._main)
+            self.loop.forget_done()
         if self.loop.errors:
             self._tell_errors()
 
@@ -135,12 +154,12 @@ class Activation:
         self.loop.turn()
         if self.ending is None and self._main.done():
             self._end(self._main)
+            self.loop.forget_done()
         if self.loop.errors:
             self._tell_errors()
 
     def _end(self, main: Any) -> None:
         """The main task is done: what the run's last record will say."""
-        self.loop.forget_done()
         error: BaseException | None
         if main.cancelled():
             text = "the workflow cancelled its own task though nobody asked the run to stop"
@@ -210,6 +229,10 @@ class Activation:
             # The run's own turn has just ended and left its loop current for the next one.
             _set_running_loop(None)
         refused = self.loop.evict()
+        # Nothing of an evicted run may keep the rest of it alive until a cycle is collected.
+        self.loop.host = GONE
+        self.run_log.close()
+        self._main = None
         self.pending.clear()
         self.called.clear()
         self.cancelled.clear()

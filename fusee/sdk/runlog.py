@@ -23,6 +23,10 @@ class RunLog:
         self._mute = mute
         self.lines: list[tuple[int, str]] = []
 
+    def close(self) -> None:
+        """The run has left memory: mute for good."""
+        self._mute = _always
+
     def take(self) -> list[tuple[int, str]]:
         """Return the lines written since the last take."""
         lines, self.lines = self.lines, []
@@ -49,6 +53,10 @@ class RunLog:
     def error(self, message: str, *args: Any) -> None:
         """Write one line somebody must see."""
         self.log(logging.ERROR, message, *args)
+
+
+def _always() -> bool:
+    return True
 
 
 def emit(lines: list[tuple[int, str]]) -> None:

@@ -46,7 +46,8 @@ from fusee import Engine, EngineStopped, ForkedEngine
 from tests.support.counting import count_up
 
 def content():
-    return {p.name: p.is_file() and p.read_bytes() for p in Path(sys.argv[1]).iterdir()}
+    files = Path(sys.argv[1]).iterdir()
+    return {file.name: file.is_file() and file.read_bytes() for file in files}
 
 async def main():
     async with Engine.open(sys.argv[1], workflows=[count_up], drain=1) as engine:
@@ -69,8 +70,8 @@ async def main():
         os.waitpid(child, 0)
         assert content() == before, "the child wrote to its parent's log"
         await begun
-        counted = await engine.run(count_up, "after" + sys.argv[2], 3)
-        print("parent:", counted, engine.stopped, flush=True)
+        number = await engine.run(count_up, "after" + sys.argv[2], 3)
+        print("parent:", number, engine.stopped, flush=True)
 
 asyncio.run(main())
 """

@@ -5,7 +5,6 @@ The bugs come from outside, as a node or a disk that does wrong; the engine is t
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -62,8 +61,9 @@ class Asker:
 
     async def drive(self, engine: Engine, ledger: Ledger) -> None:
         run = await engine.start(self.asked, "asked")
-        while not (seen := await run.query(progress)):
-            await asyncio.sleep(0)
+        seen: list[str] = []
+        while not seen:
+            seen = await run.query(progress)
         ledger.on_answer("asked/1", seen)
         await run.signal(approve, "go")
         await run.result()
@@ -109,9 +109,7 @@ def test_a_flush_that_lied_in_the_middle_of_the_log_is_refused_with_its_place():
         world = World(Shop())
         with pytest.raises(AcknowledgedDataLost) as refused:
             world.live(lies=[call])
-        # Calls of a life that are not writes come first: the superblock and a segment are made.
-        made = world.disk.call_count - len(world.disk.writes)
-        file, offset, _ = world.disk.writes[call - made - 1]
+        file, offset = world.disk.place_of_call[call]
         assert refused.value.positions[0].startswith(f"{file}, byte {offset}, op ")
 
 

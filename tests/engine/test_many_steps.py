@@ -6,6 +6,7 @@ import asyncio
 
 from fusee import Context, Engine, workflow
 from fusee.base.limits import SYNC_STEPS_WAITING_MAX
+from tests.support.aio import until
 
 
 def touch(number: int) -> int:
@@ -53,8 +54,7 @@ def test_a_run_whose_steps_wait_for_room_can_be_replaced():
             ":memory:", workflows=[endless, quick], async_steps=2, drain=0.1
         ) as engine:
             await engine.start(endless, "one")
-            while len(engine.life.runner.running) < 2:
-                await asyncio.sleep(0)
+            await until(lambda: len(engine.life.runner.running) == 2)
             replacing = engine.options(on_conflict="terminate_existing", version="2")
             assert await replacing.run(quick, "one") == "replaced"
             assert engine.stopped is None

@@ -222,22 +222,42 @@ def test_the_next_segment_is_made_ahead_and_costs_the_writer_nothing():
         assert set(opened.device.files()) - before == made, "no file is made on the way"
 
 
-def test_a_plan_can_be_carried_out_elsewhere():
+def _full_while_the_next_segment_is_made():
     opened = open_log(RamDevice())
     plan = opened.log.plan_ahead(is_needed=True)
     assert plan is not None
-    opened.append()
     while opened.log._writer.has_room(4096):
         opened.append(3_000)
+    assert not opened.log.busy
+    return opened, plan
+
+
+def test_a_batch_waits_for_the_segment_that_is_being_made_elsewhere():
+    opened, plan = _full_while_the_next_segment_is_made()
+    head = opened.log.durable_op
     opened.append(3_000)
-    assert opened.log.busy
-    assert opened.log.durable_op < opened.log.head_op + 1
+    assert opened.log.busy, "nothing else is written before it"
+    assert opened.log.durable_op == head
     opened.log.carry_out(plan)
     opened.log.adopt(plan)
     assert not opened.log.busy
-    for _ in range(12):
+    assert opened.log.durable_op == head + 1
+    for _ in range(11):
         opened.append(3_000)
     assert open_log(opened.device).batches == opened.batches
+
+
+@pytest.mark.parametrize("error", [StorageFull("no space"), OSError(5, "injected")])
+def test_a_batch_that_waits_for_a_segment_that_cannot_be_made_fails(error):
+    opened, plan = _full_while_the_next_segment_is_made()
+    head = opened.log.durable_op
+    told = []
+    batch = next_batch(head + 1, opened.log.head_hash)
+    opened.log.submit(batch, head, told.append)
+    opened.log.adopt(plan, error)
+    assert told == [error]
+    assert opened.log.failed is error
+    assert open_log(opened.device).end.op == head
 
 
 def test_a_full_disk_refuses_the_batch_and_keeps_the_log():

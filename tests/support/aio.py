@@ -40,3 +40,9 @@ async def spin(rounds: int = 10) -> None:
     """Let the loop turn a few times."""
     for _ in range(rounds):
         await asyncio.sleep(0)
+
+
+async def until(claim: Callable[[], bool]) -> None:
+    """Let the loop turn until something holds."""
+    while not claim():  # noqa: ASYNC110 - what is waited for has no event
+        await asyncio.sleep(0)

@@ -51,6 +51,8 @@ class CrashDevice(RamDevice):
         """Calls that are acknowledged and have no effect."""
         self.is_dead = False
         self.has_failed = False
+        self.place_of_call: dict[int, tuple[str, int]] = {}
+        """Which file, and where in it, each call meant to change."""
         self.told: list[Callable[[str, int, bytes], None]] = []
         """Hear of every write once it is durable, in the thread that wrote."""
         self._calibrated_ns = flush_ns
@@ -68,11 +70,17 @@ class CrashDevice(RamDevice):
             other.free = self.free
             return other
 
-    def _change(self, land: Callable[[], None], land_part: Callable[[int | Random], None]) -> None:
+    def _change(
+        self,
+        place: tuple[str, int],
+        land: Callable[[], None],
+        land_part: Callable[[int | Random], None],
+    ) -> None:
         with self._one_at_a_time:
             if self.is_dead:
                 raise PowerLost
             self.call_count += 1
+            self.place_of_call[self.call_count] = place
             failure, death = self.failure, self.death
             if failure is not None and self.call_count >= failure.call:
                 if self.call_count == failure.call:
@@ -103,23 +111,23 @@ class CrashDevice(RamDevice):
                     unit = kept[start : start + UNIT_SIZE]
                     self.content[file][offset + start : offset + start + len(unit)] = unit
 
-        self._change(land, land_part)
+        self._change((file, offset), land, land_part)
         self.writes.append((file, offset, len(kept)))
         for tell in self.told:
             tell(file, offset, kept)
 
     def create(self, file: str, chunks: Iterable[bytes | memoryview]) -> None:
         content = bytearray().join(chunks)
-        self._whole(lambda: self.content.__setitem__(file, content))
+        self._whole(file, lambda: self.content.__setitem__(file, content))
 
     def rename(self, old: str, new: str) -> None:
-        self._whole(lambda: self.content.__setitem__(new, self.content.pop(old)))
+        self._whole(new, lambda: self.content.__setitem__(new, self.content.pop(old)))
 
-    def _whole(self, land: Callable[[], None]) -> None:
+    def _whole(self, file: str, land: Callable[[], None]) -> None:
         """A change that happens or does not: a name appears, or it does not."""
 
         def land_part(which: int | Random) -> None:
             if isinstance(which, Random) and which.random() < 0.5:
                 land()
 
-        self._change(land, land_part)
+        self._change((file, 0), land, land_part)

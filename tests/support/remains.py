@@ -12,7 +12,7 @@ from collections import Counter
 
 from fusee.embed.engine import Engine
 from fusee.engine.run import Finished, Run
-from fusee.io.step_runner import Attempt
+from fusee.io.attempt import Attempt
 from fusee.journal.machine import Machine
 from fusee.loop.workflow_loop import WorkflowLoop
 from fusee.sdk.activation import Activation

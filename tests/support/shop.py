@@ -4,7 +4,7 @@ signals from outside and between runs, queries, refusals, a run that fails."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any
 
 import fusee
@@ -18,7 +18,6 @@ booked = Signal[str]("booked")
 progress = Query[None, list[str]]("progress")
 
 ORDERS = ("anna", "bert")
-Ship = Callable[[str, str], Awaitable[str]]
 QUICK = Retry(3, initial=0.001, jitter=0)
 
 
@@ -26,87 +25,78 @@ class Declined(Exception):
     """The service had a bad moment."""
 
 
-def _order(service: ExternalService, ship: Ship) -> Workflow[..., list[str]]:
+class Till:
+    """The steps: each calls the service, first of all."""
+
+    def __init__(self, service: ExternalService) -> None:
+        self._service = service
+
     @fusee.step(read_only=True)
-    async def price(order: str) -> str:
-        return service.call(read_only=True, order=order)
+    async def price(self, order: str) -> str:
+        return self._service.call(read_only=True, order=order)
 
     @fusee.step(retry=QUICK)
-    async def charge(order: str, amount: str) -> str:
-        answer = service.call(order=order, amount=amount)
+    async def charge(self, order: str, amount: str) -> str:
+        answer = self._service.call(order=order, amount=amount)
         if fusee.current_step().attempt == 1:
             raise Declined(answer)
         return answer
 
-    def pack(order: str, item: int) -> str:
-        return service.call(order=order, item=item)
+    def pack(self, order: str, item: int) -> str:
+        return self._service.call(order=order, item=item)
 
-    @fusee.workflow
-    async def order(ctx: Context, name: str) -> list[str]:
-        seen: list[str] = []
-        ctx.on_query(progress)(lambda: seen)
-        amount = await ctx.step(price, name)
-        seen.append(await ctx.step(charge, name, amount))
-        seen += await asyncio.gather(
-            ctx.step(pack, name, 1), ctx.step(ship, name, "a"), ctx.step(pack, name, 2)
-        )
-        await ctx.sleep(0.001)
-        approved = await ctx.wait_for(approve)
-        await ctx.external("book").signal(booked, f"{name} {approved}")
-        async with asyncio.timeout(60):
-            last = await ctx.step(ship, name, approved)
-        return [*seen, approved, last]
+    async def ship(self, order: str, what: str) -> str:
+        answer = self._service.call(order=order, what=what)
+        await asyncio.sleep(0)
+        return answer
 
-    return order
-
-
-def _book(ship: Ship) -> Workflow[..., list[str]]:
-    @fusee.workflow
-    async def book(ctx: Context, count: int) -> list[str]:
-        entries: list[str] = []
-        for _ in range(count):
-            entry = await ctx.wait_for(booked)
-            entries.append(await ctx.step(ship, "book", entry))
-        return entries
-
-    return book
-
-
-def _chain(ship: Ship) -> Workflow[..., str]:
-    @fusee.workflow
-    async def chain(ctx: Context, length: int) -> str:
-        link = str(ctx.uuid4())
-        for _ in range(length):
-            link = await ctx.step(ship, "chain", link[-40:])
-        return link
-
-    return chain
-
-
-def _doomed(service: ExternalService) -> Workflow[..., str]:
     @fusee.step(retry=Retry(2, initial=0.001, jitter=0))
-    async def refuse(order: str) -> str:
-        raise Declined(service.call(order=order))
-
-    @fusee.workflow
-    async def doomed(ctx: Context) -> str:
-        return await ctx.step(refuse, "doomed")
-
-    return doomed
+    async def refuse(self, order: str) -> str:
+        raise Declined(self._service.call(order=order))
 
 
 class Shop:
     """Two orders, the book they are booked in, a chain of steps, and a run that fails."""
 
     def workflows(self, service: ExternalService) -> list[Workflow[Any, Any]]:
-        async def ship(order: str, what: str) -> str:
-            answer = service.call(order=order, what=what)
-            await asyncio.sleep(0)
-            return answer
+        till = Till(service)
 
-        self.order, self.doomed = _order(service, ship), _doomed(service)
-        self.book, self.chain = _book(ship), _chain(ship)
-        return [self.order, self.book, self.chain, self.doomed]
+        @fusee.workflow
+        async def order(ctx: Context, name: str) -> list[str]:
+            seen: list[str] = []
+            ctx.on_query(progress)(lambda: seen)
+            amount = await ctx.step(till.price, name)
+            seen.append(await ctx.step(till.charge, name, amount))
+            seen += await asyncio.gather(
+                ctx.step(till.pack, name, 1),
+                ctx.step(till.ship, name, "a"),
+                ctx.step(till.pack, name, 2),
+            )
+            await ctx.sleep(0.001)
+            approved = await ctx.wait_for(approve)
+            await ctx.external("book").signal(booked, f"{name} {approved}")
+            async with asyncio.timeout(60):
+                last = await ctx.step(till.ship, name, approved)
+            return [*seen, approved, last]
+
+        @fusee.workflow
+        async def book(ctx: Context, count: int) -> list[str]:
+            entries = [await ctx.wait_for(booked) for _ in range(count)]
+            return [await ctx.step(till.ship, "book", entry) for entry in entries]
+
+        @fusee.workflow
+        async def chain(ctx: Context, length: int) -> str:
+            link = str(ctx.uuid4())
+            for _ in range(length):
+                link = await ctx.step(till.ship, "chain", link[-40:])
+            return link
+
+        @fusee.workflow
+        async def doomed(ctx: Context) -> str:
+            return await ctx.step(till.refuse, "doomed")
+
+        self.order, self.book, self.chain, self.doomed = order, book, chain, doomed
+        return [order, book, chain, doomed]
 
     async def drive(self, engine: Engine, ledger: Ledger) -> None:
         """Do everything a client does, as one that repeats calls with their request id."""
