@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-import fusee
 from fusee import Context, Engine, EngineStopped, workflow
 from fusee.record.kinds import AttemptFailed, Completed
 from tests.support import children

@@ -328,9 +328,7 @@ async def catches(ctx: Context, kind: str) -> list[str]:
     return seen
 
 
-@pytest.mark.parametrize(
-    "kind", ["keyword", "slots", "unencodable", "cause", "group", "timeout"]
-)
+@pytest.mark.parametrize("kind", ["keyword", "slots", "unencodable", "cause", "group", "timeout"])
 def test_what_except_clauses_see_is_the_same_live_and_on_replay(kind: str) -> None:
     @in_loop
     async def scenario() -> None:
@@ -345,5 +343,3 @@ def test_what_except_clauses_see_is_the_same_live_and_on_replay(kind: str) -> No
             assert story.result == ["ValueError", "outer", "KeyError('inner')", "a note"]
 
     scenario()
-
-

@@ -44,5 +44,5 @@ async def spin(rounds: int = 10) -> None:
 
 async def until(claim: Callable[[], bool]) -> None:
     """Let the loop turn until something holds."""
-    while not claim():  # noqa: ASYNC110 - what is waited for has no event
+    while not claim():
         await asyncio.sleep(0)

@@ -20,7 +20,7 @@ def environment(**variables: str) -> dict[str, str]:
 
 def run(module: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a module to its end; its standard error must say nothing of a broken program."""
-    done = subprocess.run(
+    return subprocess.run(
         command(module, *arguments),
         env=environment(**variables),
         cwd=ROOT,
@@ -29,7 +29,6 @@ def run(module: str, *arguments: str, **variables: str) -> subprocess.CompletedP
         timeout=60,
         check=False,
     )
-    return done
 
 
 def begin(module: str, *arguments: str, **variables: str) -> subprocess.Popen[str]:

@@ -74,7 +74,7 @@ async def one(engine: Engine, number: int) -> None:
 
 
 async def main(directory: str, service_log: str, first: int) -> None:
-    global _service  # noqa: PLW0603  # one process, one service
+    global _service  # one process, one service
     _service = os.open(service_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     async with Engine.open(directory, workflows=[order], drain=2) as engine:
         say(open=os.getpid())
