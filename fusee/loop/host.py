@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from fusee.loop.evict import Evicted
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -31,3 +33,21 @@ class LoopHost(Protocol):
     def cancel_timer(self, position: int) -> None:
         """Remove a timer that has not fired."""
         ...
+
+
+class Gone:
+    """The host of a loop whose run has left memory: code that refused to unwind may still ask."""
+
+    def now_us(self) -> int:
+        """Time stands still."""
+        return 0
+
+    def start_timer(self, due_us: int, fire: Callable[[], None], name: str) -> int:
+        """No timer is ever armed again."""
+        raise Evicted
+
+    def cancel_timer(self, position: int) -> None:
+        """There is none."""
+
+
+GONE = Gone()

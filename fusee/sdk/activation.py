@@ -10,7 +10,6 @@ from __future__ import annotations
 from asyncio import _get_running_loop, _set_running_loop
 from collections.abc import Callable
 from contextvars import Context as VarContext
-from random import Random
 from traceback import format_exception
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +23,12 @@ from fusee.base.errors import (
 from fusee.engine.program import UNDECODED, Arrival, Ending, PendingOp
 from fusee.journal.texts import Called, operation_text
 from fusee.loop.evict import Evicted
+from fusee.loop.host import GONE
 from fusee.loop.workflow_loop import WorkflowLoop
 from fusee.record.failure import encode_failure
 from fusee.record.kinds import SCHEDULED_READ_ONLY, Completed, OpKind, Outcome, Status
 from fusee.sdk.context import Context, RunIdentity
+from fusee.sdk.draws import Draws
 from fusee.sdk.messages import Signal
 from fusee.sdk.op import Op, StepOp, TimerOp
 from fusee.sdk.queries import Queries
@@ -46,24 +47,6 @@ VALUE = Outcome.VALUE
 PARKED = -1
 """Instead of a position: the operation of a run that leaves memory."""
 STEP = OpKind.STEP
-
-
-class Gone:
-    """The host of a loop whose run has left memory."""
-
-    def now_us(self) -> int:
-        """Time stands still."""
-        return 0
-
-    def start_timer(self, due_us: int, fire: Callable[[], None], name: str) -> int:
-        """No timer is ever armed again."""
-        raise Evicted
-
-    def cancel_timer(self, position: int) -> None:
-        """There is none."""
-
-
-GONE = Gone()
 
 
 class Activation:
@@ -88,13 +71,11 @@ class Activation:
         self._workflow = workflow
         self._input = input_payload
         self._stage = stage
-        self._entropy = entropy
-        self._clock_us = now_us
+        self.draws = Draws(self, entropy, now_us)
         self.pending: dict[int, AnyOp] = {}
         """Operations without an outcome, by position."""
         self.called: list[AnyOp] = []
         self.cancelled: list[PendingOp] = []
-        self._rng: Random | None = None
         self._main: Any = None
         # Empty: what the application's context holds differs between the first life and a replay.
         self._variables = VarContext()
@@ -232,6 +213,7 @@ class Activation:
         # Nothing of an evicted run may keep the rest of it alive until a cycle is collected.
         self.loop.host = GONE
         self.run_log.close()
+        self.draws.close()
         self._main = None
         self.pending.clear()
         self.called.clear()
@@ -328,33 +310,6 @@ class Activation:
             op.arrive(Arrival(position, Outcome.FAILURE, recorded.payload))
         return op
 
-    # ------------------------------------------------------------ draws
-
-    def draw_now_us(self) -> int:
-        """Return group time, journaled."""
-        fresh = max(self._clock_us(), self.machine.now_us)
-        value = int.from_bytes(self._draw(OpKind.NOW, fresh.to_bytes(8, "big")), "big")
-        self.machine.now_us = max(self.machine.now_us, value)
-        return value
-
-    def draw_random(self) -> float:
-        """Return a number in [0, 1) with 53 random bits, journaled."""
-        data = self._draw(OpKind.RANDOM, self._entropy(8))
-        return (int.from_bytes(data, "big") >> 11) * 2.0**-53
-
-    def draw_uuid(self) -> bytes:
-        """Return the 16 bytes of a random UUID, journaled."""
-        data = bytearray(self._draw(OpKind.UUID, self._entropy(16)))
-        data[6] = data[6] & 0x0F | 0x40
-        data[8] = data[8] & 0x3F | 0x80
-        return bytes(data)
-
-    def rng(self) -> Random:
-        """Return the run's own generator."""
-        if self._rng is None:
-            self._rng = Random(self._draw(OpKind.RANDOM, self._entropy(16)))
-        return self._rng
-
     # ------------------------------------------------------------ inside
 
     def _is_mute(self) -> bool:
@@ -392,7 +347,8 @@ class Activation:
             raise Evicted
         return position
 
-    def _draw(self, op: OpKind, fresh: bytes) -> bytes:
+    def draw(self, op: OpKind, fresh: bytes) -> bytes:
+        """Number a drawn value; return it, or on replay the recorded one."""
         self._check_may_call(operation_text(op, ""))
         if self.loop.evicting or self.machine.mismatch is not None:
             raise Evicted

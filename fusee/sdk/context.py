@@ -108,22 +108,22 @@ class Context:
 
     def now(self) -> datetime:
         """Return the time, in UTC: journaled, never going back within a run."""
-        return instant(self._activation.draw_now_us())
+        return instant(self._activation.draws.now_us())
 
     # ------------------------------------------------------------ chance
 
     def random(self) -> float:
         """Return a journaled random number in [0, 1)."""
-        return self._activation.draw_random()
+        return self._activation.draws.random()
 
     @property
     def rng(self) -> Random:
         """A `random.Random` of this run, seeded by one journaled draw at first use."""
-        return self._activation.rng()
+        return self._activation.draws.rng()
 
     def uuid4(self) -> uuid.UUID:
         """Return a journaled random UUID."""
-        return uuid.UUID(bytes=self._activation.draw_uuid())
+        return uuid.UUID(bytes=self._activation.draws.uuid())
 
     # ------------------------------------------------------------ messages
 
