@@ -39,7 +39,7 @@ class CommandFailed(click.ClickException):
     def __init__(self, code: ExitCode, message: str) -> None:
         super().__init__(message)
         # click declares it for classes and reads it from instances.
-        self.exit_code = int(code)  # pyright: ignore[reportAttributeAccessIssue]
+        self.exit_code = int(code)  # type: ignore[misc]
 
     def format_message(self) -> str:
         """Return the text without control characters, but for line breaks."""

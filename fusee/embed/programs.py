@@ -65,7 +65,7 @@ class Registry:
 def _version_order(version: str) -> tuple[tuple[int, int | str], ...]:
     """Order "2" before "10": digits as numbers, the rest as text."""
     parts = version.replace("-", ".").split(".")
-    return tuple((0, int(p)) if p.isdigit() else (1, p) for p in parts)  # type: ignore[return-value]
+    return tuple((0, int(p)) if p.isdigit() else (1, p) for p in parts)
 
 
 def loader(

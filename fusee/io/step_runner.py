@@ -297,6 +297,7 @@ class StepRunner:
 
     def _returned(self, attempt: Attempt, value: Any) -> None:
         op = attempt.op
+        assert op.codec is not None, "a step knows how its result is written"
         try:
             payload, value = op.codec.roundtrip(value)
         except (EncodeError, PayloadTooLarge) as error:

@@ -52,7 +52,7 @@ class ListPlan(Plan):
 
     __slots__ = ("accepted", "base", "item")
 
-    def __init__(self, label: str, item: Plan, base: type, accepted: tuple[type, ...]) -> None:
+    def __init__(self, label: str, item: Plan, base: type, accepted: tuple[type[Any], ...]) -> None:
         super().__init__(label, ARRAY)
         self.item = item
         self.base = base
@@ -82,7 +82,7 @@ class SetPlan(Plan):
 
     __slots__ = ("accepted", "base", "item")
 
-    def __init__(self, label: str, item: Plan, base: type, accepted: tuple[type, ...]) -> None:
+    def __init__(self, label: str, item: Plan, base: type, accepted: tuple[type[Any], ...]) -> None:
         super().__init__(label, ARRAY)
         self.item = item
         self.base = base
@@ -237,9 +237,10 @@ class DictPlan(Plan):
     def _lift_keys(self, members: dict[str, Any]) -> Iterable[Any]:
         if self.key_type is None:
             return members
-        keys: Any
+        wanted = dict[self.key_type, None]  # type: ignore[name-defined]
+        keys: Iterable[Any]
         try:
-            keys = msgspec.convert(dict.fromkeys(members), dict[self.key_type, None], str_keys=True)
+            keys = msgspec.convert(dict.fromkeys(members), wanted, str_keys=True)
         except msgspec.ValidationError as exc:
             raise Unfit(f"a key does not fit {self.label}: {exc}") from None
         return keys

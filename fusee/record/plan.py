@@ -17,7 +17,7 @@ import types
 from typing import Any, cast
 
 NOTHING: frozenset[type] = frozenset()
-SCALARS = frozenset((str, int, bool, type(None)))
+SCALARS: frozenset[type] = frozenset((str, int, bool, type(None)))
 """Types that JSON holds as they are."""
 
 

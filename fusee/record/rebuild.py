@@ -86,8 +86,8 @@ class _Rebuilder:
         maker: Any = cls
         if cls is not None and issubclass(cls, ExceptionGroup):
             try:
-                made: Any = maker.__new__(maker, message, children)
-                if type(made) is maker:
+                made = maker.__new__(maker, message, children)
+                if isinstance(made, Exception) and type(made) is maker:
                     return made
             except BaseException:
                 pass

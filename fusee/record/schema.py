@@ -280,7 +280,7 @@ def _distinct(one: Plan, other: Plan) -> bool:
     if isinstance(one, StructPlan) and isinstance(other, StructPlan):
         a, b = one.config, other.config
         if a.tag is not None and b.tag is not None and a.tag_field == b.tag_field:
-            return a.tag != b.tag
+            return bool(a.tag != b.tag)
     classes = (ObjectPlan, ModelPlan)
     if common == OBJECT and isinstance(one, classes) and isinstance(other, classes):
         return bool(one.required - other.keys) and bool(other.required - one.keys)

@@ -110,9 +110,9 @@ class CallSignature:
         stored = annotation
         any_type = Any if annotation is Parameter.empty else annotation
         if parameter.kind is Parameter.VAR_POSITIONAL:
-            key, stored = _VAR_POSITIONAL, tuple[any_type, ...]
+            key, stored = _VAR_POSITIONAL, tuple[any_type, ...]  # type: ignore[valid-type]
         elif parameter.kind is Parameter.VAR_KEYWORD:
-            key, stored = _VAR_KEYWORD, dict[str, any_type]
+            key, stored = _VAR_KEYWORD, dict[str, any_type]  # type: ignore[valid-type]
         where = f"argument {parameter.name!r} of {self.where}"
         codec = codec_for(stored, where=where, limit=self._limit)
         annotated = codec.plan is not ANY and annotation is not Parameter.empty
@@ -305,7 +305,7 @@ class _Resolver:
         while isinstance(fn, functools.partial):
             fn = fn.func
         if self._class is not None:
-            fn = self._class.__init__
+            fn = self._class.__init__  # type: ignore[misc]
         elif not isinstance(fn, (types.FunctionType, types.MethodType, types.BuiltinFunctionType)):
             fn = type(fn).__call__ if not hasattr(fn, "__wrapped__") else fn
         inner: Any = inspect.unwrap(fn)

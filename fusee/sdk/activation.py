@@ -235,7 +235,7 @@ class Activation:
         op = self.pending.pop(position, None)
         if op is not None:
             op.cancel_requested = True
-            self.cancelled.append(op)  # type: ignore[arg-type]
+            self.cancelled.append(op)  # pyright: ignore[reportArgumentType]
 
     # ------------------------------------------------------------ called by the code
 
@@ -364,4 +364,4 @@ class Activation:
             return
         if op.kind is not OpKind.STEP or op.read_only:
             del self.pending[op.position]
-        self.cancelled.append(op)  # type: ignore[arg-type]
+        self.cancelled.append(op)  # pyright: ignore[reportArgumentType]
