@@ -1,4 +1,4 @@
-"""Where a run happened, and whether the machine was quiet enough for its ratios to mean anything."""
+"""Where a run happened, and whether the machine was quiet enough for ratios to mean anything."""
 
 from __future__ import annotations
 

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter_ns
 from types import TracebackType
 from typing import Self
+
+from bench.stats import p50, us
 
 BLOCK_BYTES = 4096
 BLOCKS = 1024
@@ -21,6 +24,23 @@ BLOCKS = 1024
 
 _DIRECT: int = getattr(os, "O_DIRECT", 0)
 _DSYNC: int = getattr(os, "RWF_DSYNC", 0)
+
+
+DOUBT = 2.0
+
+
+def calibration_notes(calibrated_ns: int, raw_ns: Sequence[float]) -> list[str]:
+    """Say when the engine measured a far slower disk than we do, on a busy machine at its open.
+
+    It then writes through a thread, as for a slow disk, and its figures are of that mode.
+    """
+    seen_ns = p50(raw_ns)
+    if calibrated_ns <= DOUBT * seen_ns:
+        return []
+    return [
+        f"the engine calibrated a flush of {us(calibrated_ns)} at its open, {us(seen_ns)} is true: "
+        "it wrote by the wrong mode, so do not quote this row"
+    ]
 
 
 class RawWrites:

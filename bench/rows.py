@@ -32,13 +32,14 @@ class Limit(Struct, frozen=True):
         return self.at_least is None or value >= self.at_least
 
     def __str__(self) -> str:
-        unit = f" {self.unit}" if self.unit else ""
         low, high = self.at_least, self.at_most
         if low is not None and high is not None:
-            return f"{self.label} {low:,g} to {high:,g}{unit}"
-        if high is not None:
-            return f"{self.label} <= {high:,g}{unit}"
-        return f"{self.label} >= {low:,g}{unit}"
+            bound = f"{low:,g} to {high:,g}"
+        elif high is not None:
+            bound = f"<= {high:,g}"
+        else:
+            bound = f">= {low:,g}"
+        return " ".join(part for part in (self.label, bound, self.unit) if part)
 
 
 class Row(Struct):
