@@ -94,7 +94,7 @@ async def _measure(place: Path) -> list[Row]:
         ],
         [
             f"control, three steps with effects: {p50(control):g}; reads that wait for something: "
-            f"{p50(slowly):g} writes, of which the effect waits for the last"
+            f"{p50(slowly):g} writes, two of them behind the reads' backs"
         ],
     )
     return [row]

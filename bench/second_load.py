@@ -74,7 +74,7 @@ def _row(rate: int, slices: list[Slice]) -> Row:
         "achieved_steps_a_second": of(lambda seen: seen.achieved),
     }
     limits = [
-        Limit("chain_p50_flushes", "chain p50", at_most=2, unit="flushes"),
+        Limit("chain_p50_flushes", "chain p50", at_most=2, at_least=0.95, unit="flushes"),
         Limit("writes_an_iteration", "writes an iteration", at_most=1.1),
     ]
     notes = [
