@@ -81,40 +81,41 @@ async def beside_engine(
     return late_us, load, cpu_us
 
 
-async def _measure(place: Path, rounds: int, seconds: float) -> list[Row]:
-    none: list[float] = []
-    awake: list[float] = []
-    loaded: list[float] = []
-    raw_us: list[float] = []
-    achieved: list[float] = []
-    turn_us: list[float] = []
-    with RawWrites(place) as raw:
-        for number in range(rounds):
-            none += await without(seconds)
-            awake += await without_but_awake(seconds / 3)
-            raw_us += [took / 1000 for took in raw.write(100)]
-            late_us, load, cpu_us = await beside_engine(place / "engine", seconds, f"load-{number}")
-            loaded += late_us
-            achieved.append(load.achieved)
-            turn_us.append(cpu_us)
-    flush, turn = p50(raw_us), p50(turn_us)
-    more = p99(loaded) - p99(none)
-    row = Row(
-        "host_timer",
-        f"5 ms timer beside {RATE:,} steps/s, p99 later by",
-        f"{more / flush:.1f} flushes",
-        {
+class Seen:
+    """What all rounds showed, times in us."""
+
+    def __init__(self) -> None:
+        self.none: list[float] = []
+        self.awake: list[float] = []
+        self.loaded: list[float] = []
+        self.raw: list[float] = []
+        self.turns: list[float] = []
+        self.achieved: list[float] = []
+
+    def figures(self) -> dict[str, float]:
+        flush, turn = p50(self.raw), p50(self.turns)
+        more = p99(self.loaded) - p99(self.none)
+        return {
             "later_p99_flushes": more / flush,
             "beyond_two_flushes_and_a_turn_us": more - 2 * flush - turn,
-            "late_p99_us_none": p99(none),
-            "late_p99_us_none_awake": p99(awake),
-            "late_p99_us_loaded": p99(loaded),
-            "late_p50_us_none": p50(none),
-            "late_p50_us_loaded": p50(loaded),
+            "late_p99_us_none": p99(self.none),
+            "late_p99_us_none_awake": p99(self.awake),
+            "late_p99_us_loaded": p99(self.loaded),
+            "late_p50_us_none": p50(self.none),
+            "late_p50_us_loaded": p50(self.loaded),
             "raw_p50_us": flush,
             "cpu_us_a_step": turn,
-            "achieved_steps_a_second": p50(achieved),
-        },
+            "achieved_steps_a_second": p50(self.achieved),
+        }
+
+
+def _row(figures: dict[str, float]) -> Row:
+    flush, late = figures["raw_p50_us"], figures["late_p99_us_loaded"]
+    return Row(
+        "host_timer",
+        f"5 ms timer beside {RATE:,} steps/s, p99 later by",
+        f"{figures['later_p99_flushes']:.1f} flushes",
+        figures,
         [
             Limit(
                 "beyond_two_flushes_and_a_turn_us",
@@ -125,14 +126,28 @@ async def _measure(place: Path, rounds: int, seconds: float) -> list[Row]:
             Limit("achieved_steps_a_second", "load", at_least=RATE * 0.95, unit="/s"),
         ],
         [
-            f"late by p50 {p50(loaded):.0f}, p99 {p99(loaded):.0f} µs = {p99(loaded) / flush:.1f} "
-            f"flushes; without an engine p50 {p50(none):.0f}, p99 {p99(none):.0f} µs, and "
-            f"p99 {p99(awake):.0f} µs on a loop that never sleeps",
-            f"a flush is {flush:.0f} µs, a turn {turn:.0f} µs; "
-            f"load achieved {p50(achieved):,.0f} steps/s of {RATE:,}",
+            f"late by p50 {figures['late_p50_us_loaded']:.0f}, p99 {late:.0f} µs = "
+            f"{late / flush:.1f} flushes; without an engine p50 {figures['late_p50_us_none']:.0f}, "
+            f"p99 {figures['late_p99_us_none']:.0f} µs, and p99 "
+            f"{figures['late_p99_us_none_awake']:.0f} µs on a loop that never sleeps",
+            f"a flush is {flush:.0f} µs, a turn {figures['cpu_us_a_step']:.0f} µs; load achieved "
+            f"{figures['achieved_steps_a_second']:,.0f} steps/s of {RATE:,}",
         ],
     )
-    return [row]
+
+
+async def _measure(place: Path, rounds: int, seconds: float) -> list[Row]:
+    seen = Seen()
+    with RawWrites(place) as raw:
+        for number in range(rounds):
+            seen.none += await without(seconds)
+            seen.awake += await without_but_awake(seconds / 3)
+            seen.raw += [took / 1000 for took in raw.write(100)]
+            late_us, load, cpu_us = await beside_engine(place / "engine", seconds, f"load-{number}")
+            seen.loaded += late_us
+            seen.achieved.append(load.achieved)
+            seen.turns.append(cpu_us)
+    return [_row(seen.figures())]
 
 
 def measure(place: Path, *, quick: bool) -> list[Row]:
