@@ -104,7 +104,7 @@ class Program(Protocol):
         ...
 
     def take_said(self) -> list[tuple[int, str]]:
-        """Return `said` and begin a new list."""
+        """Return `said`, and forget it."""
         ...
 
     def query(self, name: str, payload: bytes) -> bytes:

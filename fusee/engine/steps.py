@@ -32,8 +32,10 @@ def arm(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
     if op.kind is OpKind.STEP:
         if run.in_flight or run.inbox or run.attempts or op.read_only:
             _arm_step(core, run, op, ticket)
+        elif ticket > core.gate.committed:
+            core.gate.when(ticket, core.start, (run, op))
         else:
-            _pass_gate(core, ticket, run, op)
+            core.starting.append((run, op))
         return
     if op.due_us:
         core.arm_timer(run, op.position, op.due_us)
@@ -111,7 +113,7 @@ def step_done(core: Core, run: Run, token: object, arrival: Arrival) -> None:
     if run.in_flight.get(arrival.position) is not token:
         return
     del run.in_flight[arrival.position]
-    if not run.is_open:
+    if run.closed_status is not None:
         return
     program = run.program
     if program is None or core.draining or program.machine.history is not None:

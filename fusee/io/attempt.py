@@ -20,17 +20,15 @@ class MayNotAct(BaseException):
 class Attempt(StepContext):
     """One call of a step function; the token by which its result is known."""
 
-    __slots__ = ("cancel_requested", "first_us", "op", "run", "task", "timer")
+    cancel_requested = False
+    timer: asyncio.TimerHandle | None = None
+    task: asyncio.Task[None] | None = None
 
     def __init__(self, run: Run, op: StepOp[Any], number: int, first_us: int) -> None:
         self.run = run
         self.op = op
         self.attempt = number
         self.first_us = first_us
-        self.cancelled = self.cancel_requested = False
-        self.deadline: float | None = None
-        self.timer: asyncio.TimerHandle | None = None
-        self.task: asyncio.Task[None] | None = None
 
     @property
     def key(self) -> str:

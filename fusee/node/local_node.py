@@ -45,6 +45,8 @@ class LocalNode:
         self.recent_us = state.head_ts_us
         self.batches_written = 0
         self.tickets = Tickets()
+        self.append = self.tickets.append
+        """Append one group; see `CommitLog.append`. The tickets' own method: one call a turn."""
         self._clock = clock
         self._durable_op = self._writing_op = state.durable_op
         self._on_commit: Callable[[Ticket], None] = _nobody_listens
@@ -79,10 +81,6 @@ class LocalNode:
     def committed(self) -> Ticket:
         """Everything at or below this ticket survives."""
         return self.tickets.committed
-
-    def append(self, shard: ShardId, group: bytes) -> Ticket:
-        """Append one group."""
-        return self.tickets.append(shard, group)
 
     def append_together(self, groups: Sequence[tuple[ShardId, bytes]]) -> Ticket:
         """Append groups of several shards under one ticket."""

@@ -68,6 +68,8 @@ class Activation:
         self.ending: Ending | None = None
         self.loop = WorkflowLoop(self)
         self.run_log = RunLog(f"{facts.workflow_id}/{facts.ordinal}", self._is_mute)
+        self.said = self.run_log.lines
+        """Log lines since the last `take_said`: one list, looked at after every turn."""
         self._workflow = workflow
         self._input = input_payload
         self._stage = stage
@@ -178,13 +180,8 @@ class Activation:
         cancelled, self.cancelled = self.cancelled, []
         return cancelled
 
-    @property
-    def said(self) -> list[tuple[int, str]]:
-        """Log lines since the last `take_said`."""
-        return self.run_log.lines
-
     def take_said(self) -> list[tuple[int, str]]:
-        """Return `said` and begin a new list."""
+        """Return what was said, and forget it."""
         return self.run_log.take()
 
     def _tell_errors(self) -> None:

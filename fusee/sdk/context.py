@@ -15,7 +15,7 @@ from fusee.base.names import check_id, check_name
 from fusee.sdk.messages import Query, Receiving, Sending, query_of, signal_of
 from fusee.sdk.op import NO_DEFAULT, Op
 from fusee.sdk.retry import Duration, Retry
-from fusee.sdk.step import NO_OPTIONS, StepOptions, make_options, spec_of
+from fusee.sdk.step import NO_OPTIONS, SPEC, StepOptions, make_options, spec_of
 
 if TYPE_CHECKING:
     from fusee.sdk.activation import Activation
@@ -77,7 +77,10 @@ class Context:
             if not args:
                 raise TypeError(f"ctx.step({fn!r}): the function is missing after the name")
             name, fn, args = check_name(fn, what="step name"), args[0], args[1:]
-        return self._activation.call_step(spec_of(fn), name, args, kwargs, self._options)
+        spec = getattr(fn, SPEC, None)
+        if spec is None or spec.fn is not fn:
+            spec = spec_of(fn)
+        return self._activation.call_step(spec, name, args, kwargs, self._options)
 
     def options(
         self,

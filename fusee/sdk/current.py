@@ -12,13 +12,11 @@ from fusee.loop.workflow_loop import WorkflowLoop
 class StepContext:
     """One attempt of a step, as its function sees it."""
 
-    __slots__ = ("attempt", "cancelled", "deadline")
-
     attempt: int
     """Number of this attempt, from 1; runs repeated after a crash keep their number."""
-    deadline: float | None
+    deadline: float | None = None
     """Monotonic time (`time.monotonic()`) at which this attempt times out, None for never."""
-    cancelled: bool
+    cancelled: bool = False
     """Whether this attempt was asked to stop. Sync functions look at it from time to time."""
 
     @property

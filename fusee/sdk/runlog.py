@@ -29,7 +29,8 @@ class RunLog:
 
     def take(self) -> list[tuple[int, str]]:
         """Return the lines written since the last take."""
-        lines, self.lines = self.lines, []
+        lines = self.lines.copy()
+        self.lines.clear()
         return lines
 
     def log(self, level: int, message: str, *args: Any) -> None:

@@ -23,7 +23,7 @@ from fusee.sdk.retry import Duration, Retry
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = "__fusee_step__"
-_SPEC = "__fusee_spec__"
+SPEC = "__fusee_spec__"
 
 
 class StepOptions(msgspec.Struct, frozen=True):
@@ -131,7 +131,7 @@ class StepSpec:
 
 def spec_of(fn: Callable[..., Any]) -> StepSpec:
     """Return the spec of a step function, built once per function object."""
-    spec = getattr(fn, _SPEC, None)
+    spec = getattr(fn, SPEC, None)
     # A bound method shows its function's attribute, a wrapper a copy of it: not theirs.
     if spec is not None and spec.fn is fn:
         assert isinstance(spec, StepSpec)
@@ -141,7 +141,7 @@ def spec_of(fn: Callable[..., Any]) -> StepSpec:
     spec = StepSpec(fn)
     # Bound methods and builtins take no attributes; theirs is built at each call.
     with contextlib.suppress(AttributeError):
-        setattr(fn, _SPEC, spec)
+        setattr(fn, SPEC, spec)
     return spec
 
 

@@ -254,6 +254,39 @@ def test_hold_on_holds_the_run_instead_of_failing_it_until_the_code_is_mended(
     scenario()
 
 
+@workflow
+async def hears(ctx: Context, count: int) -> list[str]:
+    return [await ctx.wait_for("word") for _ in range(count)]
+
+
+@workflow(hold_on=(NameError,))
+async def says_and_breaks(ctx: Context) -> str:
+    await ctx.step(work, "first")
+    said = ctx.external("ear").signal("word", "said once")
+    if broken:
+        raise NameError("bug")
+    await said
+    return "done"
+
+
+@in_loop
+async def test_what_a_turn_sent_before_it_was_held_is_not_sent() -> None:
+    global broken
+    broken = True
+    async with opened(hears, says_and_breaks) as world:
+        ear = await world.engine.start(hears, "ear", 2)
+        await world.engine.start(says_and_breaks, "mouth")
+        await world.settle()
+        assert world.run_of("mouth").held is not None
+        assert (await ear.describe()).unread_signals == {}
+        await ear.signal("word", "from outside")
+        log = list(world.log)
+    broken = False
+    async with opened(hears, says_and_breaks, log=log) as mended:
+        assert await mended.engine.get(says_and_breaks, "mouth").result() == "done"
+        assert await mended.engine.get(hears, "ear").result() == ["from outside", "said once"]
+
+
 def test_hold_on_takes_exception_classes_only() -> None:
     for bad in (KeyError, ("KeyError",), [KeyError]):
         with pytest.raises(TypeError, match="hold_on="):

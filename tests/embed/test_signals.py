@@ -358,3 +358,28 @@ async def test_a_cancelled_wait_consumes_nothing() -> None:
         await run.signal(note, "a")
         await run.signal(note, "b")
         assert await run.result() == ["a", "b"]
+
+
+@in_loop
+async def test_a_signal_that_does_not_fit_holds_the_run_and_is_not_consumed() -> None:
+    async with opened(reads) as world:
+        run = await world.engine.start(reads, "w", 1)
+        await run.signal("note", {"no": "text"})
+        await world.settle()
+        info = await run.describe()
+        assert (info.held, info.unread_signals) == ("decode", {"note": 1})
+        assert "signal 'note'" in str(info.held_text)
+
+
+@in_loop
+async def test_the_last_signal_is_read_though_its_run_was_busy_replaying() -> None:
+    async with opened(reads) as world:
+        await world.engine.start(reads, "w", 3)
+        for i in range(2):
+            await world.engine.get(reads, "w").signal(note, f"{i}", signal_id=f"s{i}")
+        await world.settle()
+        log = list(world.log)
+    async with opened(reads, log=log) as world:
+        run = world.engine.get(reads, "w")
+        await run.signal(note, "2", signal_id="s2")
+        assert await run.result() == ["0", "1", "2"]

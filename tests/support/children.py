@@ -19,7 +19,7 @@ def environment(**variables: str) -> dict[str, str]:
 
 
 def run(module: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a module to its end; its standard error must say nothing of a broken program."""
+    """Run a module to its end."""
     return subprocess.run(
         command(module, *arguments),
         env=environment(**variables),
