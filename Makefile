@@ -35,7 +35,8 @@ types: $(DEV) ## pyright strict on fusee/, mypy strict on code that uses it as a
 	@$(BIN)/mypy --no-error-summary examples $(wildcard tests/typing)
 
 unit: $(DEV)
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n 2 -m 'not serial'
+	@$(BIN)/python -m pytest -q -m serial
 
 others: $(DEV) # A fast subset on each other supported Python that this machine has.
 	@.ci/other-pythons $(BIN)/python
@@ -43,7 +44,7 @@ others: $(DEV) # A fast subset on each other supported Python that this machine 
 check-quick: $(DEV) ## seconds, not minutes: style, floors, and the tests that start no process
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/python -m pytest -q -x -m 'not slow and not real'
+	@$(BIN)/python -m pytest -q -x -n 2 -m 'not slow and not real'
 
 bench: $(DEV) ## the measurements of bench/README.md, as ratios taken in one run
 	@$(BIN)/python -m bench

@@ -18,6 +18,14 @@ RULE_NAMED = re.compile(r"\b[A-Z]{1,2}-\d+\b")
 PAGE_NAMED = re.compile(r"docs/internals/[a-z_]+\.md")
 
 
+PATH_NAMED = re.compile(r"`((?:fusee|tests|docs|examples|bench|sim|tla|cluster|ansible)/[\w./-]*)`")
+
+
+def missing(text: str) -> list[str]:
+    """Return the paths of this repository that a text names and that are not there."""
+    return [path for path in PATH_NAMED.findall(text) if not (ROOT / path).exists()]
+
+
 def named(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
@@ -32,6 +40,17 @@ def test_links_lead_somewhere(page: Path) -> None:
     targets = LINK.findall(page.read_text())
 
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_files_and_folders_that_a_page_names_exist(page: Path) -> None:
+    assert missing(page.read_text()) == []
+
+
+def test_a_page_that_names_what_is_gone_is_seen() -> None:
+    text = "`fusee/log/scan.py`, `tests/gone/`, `docs/gone.md`, `fusee/<name>.py`, `id/ordinal`"
+
+    assert missing(text) == ["tests/gone/", "docs/gone.md"]
 
 
 def test_a_rule_id_means_one_rule() -> None:

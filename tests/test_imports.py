@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import fusee
+
 ROOT = Path(__file__).parent.parent
 IMPORT_MS_MAX = 80
 TRIES = 5
@@ -60,6 +62,22 @@ def test_import_fusee_loads_msgspec_and_the_standard_library_only() -> None:
     assert [name for name in NEVER_LOADED if name in modules] == []
 
 
+def test_a_star_import_brings_the_public_names_and_nothing_else() -> None:
+    brought: dict[str, object] = {}
+    exec("from fusee import *", brought)
+
+    assert sorted(brought) == sorted([*fusee.__all__, "__builtins__"])
+
+
+def test_a_public_name_loads_only_its_own_home() -> None:
+    code = "import sys, fusee; fusee.Retry; print('fusee.embed.engine' in sys.modules)"
+
+    assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True) == "False\n"
+    with pytest.raises(AttributeError, match="no attribute 'Rety'"):
+        _ = fusee.Rety  # type: ignore[attr-defined]
+
+
+@pytest.mark.serial
 def test_import_fusee_takes_less_than_80_ms() -> None:
     # The fastest of several: what else the machine does is not the import's cost.
     assert min(import_in_new_process()[0] for _ in range(TRIES)) < IMPORT_MS_MAX

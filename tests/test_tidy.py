@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.style
 MODULE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 50
 Function = ast.FunctionDef | ast.AsyncFunctionDef

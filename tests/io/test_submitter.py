@@ -235,6 +235,7 @@ class SleepingDevice:
         time.sleep(0.001)
 
 
+@pytest.mark.serial
 def test_a_loop_that_polls_and_yields_does_not_starve_the_writer(owner):
     """100 writes of 1 ms take 0.12 s; without yielding some seconds or never end."""
     submitter, outcomes = Submitter(SleepingDevice(), owner.wake, SystemClock()), []
