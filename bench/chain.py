@@ -13,8 +13,8 @@ from pathlib import Path
 from time import perf_counter_ns, thread_time_ns
 
 from bench.raw import RawWrites, calibration_notes
-from bench.rows import Limit, Row
-from bench.stats import gaps, p50, p99, spread, us
+from bench.rows import UNREST, Limit, Row
+from bench.stats import gaps, p50, p99, spread, unrest, us
 from fusee import Context, Engine, workflow
 
 STEPS = 100
@@ -79,6 +79,7 @@ class Seen:
             "step_p99_us": p99(self.steps_ns) / 1000,
             "raw_p50_us": p50(self.raw_ns) / 1000,
             "raw_p99_us": p99(self.raw_ns) / 1000,
+            UNREST: unrest(self.raw_ns),
             "cpu_us_a_step": p50(self.cpu_ns) / 1000,
             "cpu_us_a_raw_write": p50(self.raw_cpu_ns) / 1000,
             # Each step waits for a write of its own, or the ratio is not what it says.
