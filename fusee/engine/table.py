@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 from fusee.base.checksum import shard_of
 from fusee.base.ids import Ordinal, ShardId
 from fusee.engine.run import Finished, Run
-from fusee.record.group import CLOSES, STARTS, encode_journal
+from fusee.record.group import encode_journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fusee.record.group import Group
     from fusee.record.kinds import Started, Status
 
 
@@ -48,6 +47,13 @@ class RunTable:
         if latest is None or ordinal is None or latest.ordinal == ordinal:
             return latest
         return self._older.get((workflow_id, ordinal))
+
+    def open_run(self, workflow_id: str, ordinal: int) -> Run:
+        """Return the open run that a recovered group belongs to. Raises `DamagedTable`."""
+        run = self._latest.get(workflow_id)
+        if type(run) is not Run or run.ordinal != ordinal or run.closed_status is not None:
+            raise DamagedTable(f"records of {workflow_id}/{ordinal}, which is not open")
+        return run
 
     def all(self) -> Iterator[Run | Finished]:
         """Iterate over every run, in order of first use of its ID."""
@@ -92,20 +98,3 @@ class RunTable:
         else:
             self._older[run.workflow_id, run.ordinal] = finished
         return finished
-
-    def recover(self, group: Group, status_of_close: Status | None) -> None:
-        """Apply one committed group read from a log, in log order."""
-        if group.marks & STARTS:
-            run = self.add(group.workflow_id, None)
-            if run.ordinal != group.ordinal:
-                raise DamagedTable(f"run {run.key} starts as ordinal {group.ordinal}")
-        else:
-            found = self._latest.get(group.workflow_id)
-            if not isinstance(found, Run) or found.ordinal != group.ordinal or not found.is_open:
-                raise DamagedTable(f"records of {group.workflow_id}/{group.ordinal}, not open")
-            run = found
-        run.groups.append(bytes(group.records))
-        if group.marks & CLOSES:
-            assert status_of_close is not None
-            self.close(run, status_of_close)
-            self.compact(run)

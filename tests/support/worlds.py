@@ -22,13 +22,14 @@ from fusee.base.limits import SHARD_COUNT
 from fusee.embed.assembly import SEAL_SLOW_S, Assembly, Wake, _state
 from fusee.embed.engine import Engine
 from fusee.embed.programs import Registry
+from fusee.engine.recovery import Recovery
 from fusee.engine.run import Held, Run
 from fusee.engine.table import RunTable
 from fusee.log.batch import Batch
 from fusee.node.local_node import LocalNode
 from fusee.node.memory_log import MemoryLog
-from fusee.record.group import CLOSES, Group, decode_records, decode_section, encode_section
-from fusee.record.kinds import AnyRecord, Closed, Completed, Delivered, Status
+from fusee.record.group import Group, decode_records, decode_section, encode_section
+from fusee.record.kinds import AnyRecord, Completed, Delivered
 from fusee.sdk.workflow import Workflow
 from fusee.vr.ready import Ready
 from fusee.vr.restart import on_recovered, on_view_persisted
@@ -107,16 +108,10 @@ def records_in(log: Sequence[Sequence[bytes]]) -> list[tuple[str, AnyRecord]]:
 
 def table_of(log: Sequence[Sequence[bytes]]) -> RunTable:
     """Return the runs that a log holds, as recovery builds them."""
-    table = RunTable(SHARD_COUNT)
+    recovery = Recovery(SHARD_COUNT)
     for ticket in log:
-        for group in groups_of(ticket):
-            status = None
-            if group.marks & CLOSES:
-                closed = decode_records(bytes(group.records))[-1]
-                assert isinstance(closed, Closed)
-                status = Status(closed.status)
-            table.recover(group, status)
-    return table
+        recovery.apply_section(encode_section(ticket))
+    return recovery.finish()
 
 
 def completed_steps(log: Sequence[Sequence[bytes]]) -> set[str]:
