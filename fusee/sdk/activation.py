@@ -266,8 +266,18 @@ class Activation:
         return op
 
     def call_sleep(self, duration_us: int, name: str) -> Op[None]:
-        """Number a sleep, counted from the time of the turn."""
+        """Number a sleep, counted from the time of the turn; none at all only lets others run."""
+        if duration_us == 0:
+            return self._call_yield(name)
         return self.call_sleep_until(self.machine.now_us + duration_us, name)
+
+    def _call_yield(self, name: str) -> Op[None]:
+        """Return an operation that ends within the turn: nothing to number, nothing to record."""
+        self._check_may_call("sleep")
+        op: Op[None] = Op(self, OpKind.SLEEP, PARKED, name)
+        if not self.loop.evicting and self.machine.mismatch is None:
+            self.loop.call_soon(op.yielded)
+        return op
 
     def call_sleep_until(self, due_us: int, name: str) -> Op[None]:
         """Number a sleep until an instant."""

@@ -97,7 +97,10 @@ class Context:
     # ------------------------------------------------------------ time
 
     def sleep(self, duration: Duration, *, name: str = "") -> Op[None]:
-        """Sleep durably: "10m", a timedelta or seconds. Negative is 0."""
+        """Sleep durably: "10m", a timedelta or seconds.
+
+        0, and anything negative, lets the run's other tasks go on and records nothing.
+        """
         return self._activation.call_sleep(to_us(duration), self._sleep_name(name))
 
     def sleep_until(self, instant: datetime, *, name: str = "") -> Op[None]:

@@ -87,6 +87,11 @@ class Op(WorkflowFuture[T]):
         self.owner.op_cancelled(self)
         return True
 
+    def yielded(self) -> None:
+        """A sleep of no time is over, unless the code has cancelled it."""
+        if not self.done():
+            self.set_result(cast("Any", None))
+
     async def outcome(self) -> T:
         """Return what a cancelled effectful step really did: its value, or its exception.
 

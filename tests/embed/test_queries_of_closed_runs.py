@@ -15,7 +15,7 @@ async def counting(ctx: Context, numbers: list[int]) -> int:
     ctx.on_query(total)(lambda: found)
     for number in numbers:
         found += number
-        await ctx.sleep(0)
+        await ctx.sleep(0.001)
     return found
 
 

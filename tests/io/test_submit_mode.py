@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fusee.io.submit_mode import (
+    FAST_WRITES_PROVE,
     FLUSH_NS_INLINE_MAX,
     THREAD_NS,
     WRITE_NS_INLINE_MAX,
@@ -65,6 +66,18 @@ def test_a_slow_disk_never_goes_inline():
     mode = SubmitMode(1_000_000)
     mode.on_inline_write(1, START_NS)
     assert mode.uses_thread(START_NS + 100 * THREAD_NS)
+
+
+def test_a_disk_calibrated_at_a_bad_moment_comes_inline_once_it_is_steadily_fast():
+    mode = SubmitMode(4_000_000)
+    for _ in range(FAST_WRITES_PROVE - 1):
+        mode.on_thread_write(90_000)
+    mode.on_thread_write(FLUSH_NS_INLINE_MAX + 1)
+    for _ in range(FAST_WRITES_PROVE - 1):
+        mode.on_thread_write(FLUSH_NS_INLINE_MAX)
+        assert mode.uses_thread(START_NS)
+    mode.on_thread_write(FLUSH_NS_INLINE_MAX)
+    assert not mode.uses_thread(START_NS)
 
 
 def test_whoever_knows_better_decides():
