@@ -118,7 +118,8 @@ async def _measure(place: Path, rounds: int) -> list[Row]:
         [Limit("steps_a_second", "steps/s", at_least=50_000)],
         [
             seen.note,
-            f"{batch_steps:.0f} steps a write, on a flush calibrated at {calibrated_us:.0f} µs; aim 120,000",
+            f"{batch_steps:.0f} steps a write; the engine calibrated a flush of "
+            f"{calibrated_us:.0f} µs; aim 120,000",
         ],
     )
     async with Engine.open(":memory:", workflows=[count_up]) as engine:
