@@ -79,7 +79,7 @@ class Seen:
             "step_p99_us": p99(self.steps_ns) / 1000,
             "raw_p50_us": p50(self.raw_ns) / 1000,
             "raw_p99_us": p99(self.raw_ns) / 1000,
-            UNREST: unrest(self.raw_ns),
+            UNREST: max(unrest(self.raw_ns), self.calibrated_ns / p50(self.raw_ns)),
             "cpu_us_a_step": p50(self.cpu_ns) / 1000,
             "cpu_us_a_raw_write": p50(self.raw_cpu_ns) / 1000,
             # Each step waits for a write of its own, or the ratio is not what it says.

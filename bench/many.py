@@ -103,18 +103,24 @@ class Seen:
 
 async def _measure(place: Path, rounds: int) -> list[Row]:
     async with Engine.open(place / "engine", workflows=[count_up]) as engine:
-        node = engine.life.assembly.node
+        node, device = engine.life.assembly.node, engine.life.assembly.device
+        assert device is not None
         written = node.batches_written
         seen = await _rounds(engine, rounds)
         written = node.batches_written - written
+        calibrated_us = device.flush_ns / 1000
     batch_steps = (rounds + 1) * WORKFLOWS * STEPS / written
     disk = Row(
         "many",
         f"{WORKFLOWS:,} workflows x {STEPS} steps, steps/s",
         seen.text,
-        seen.figures | {"steps_a_write": batch_steps},
+        seen.figures | {"steps_a_write": batch_steps, "calibrated_us": calibrated_us},
         [Limit("steps_a_second", "steps/s", at_least=50_000)],
-        [seen.note, f"{batch_steps:.0f} steps a write; aim 120,000"],
+        [
+            seen.note,
+            f"{batch_steps:.0f} steps a write; the engine calibrated a flush of "
+            f"{calibrated_us:.0f} µs; aim 120,000",
+        ],
     )
     async with Engine.open(":memory:", workflows=[count_up]) as engine:
         seen = await _rounds(engine, rounds)

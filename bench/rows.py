@@ -14,7 +14,8 @@ from msgspec import Struct, field
 Verdict = Literal["reached", "NOT REACHED", "DISTURBED", "reported", "FAILED"]
 
 UNREST = "raw_unrest"
-"""The figure that tells a disturbed floor: median of the raw writes over their fastest."""
+"""The figure that tells a disturbed floor: median of the raw writes over their fastest, or what
+the engine calibrated at its open over that median, if more."""
 UNREST_MAX = 2.0
 
 

@@ -46,6 +46,7 @@ async def _slice(watched: Watched, raw: RawWrites, rate: int, seconds: float, na
     stamps, _ = await asyncio.gather(
         run_lone_chain(watched.engine, f"{name}-chain", seconds), load.run()
     )
+    assert node.waits_ns, "the counters see no records: watch.py hooks into the wrong place"
     seen = Slice()
     seen.writes_an_iteration = (device.writes - writes) / (pump.iterations - iterations)
     seen.records_a_flush = node.records() / (device.batches - batches)
@@ -53,7 +54,7 @@ async def _slice(watched: Watched, raw: RawWrites, rate: int, seconds: float, na
     await load.drain()
     raw_ns += raw.write(RAW_WRITES)
     flush_ns = p50(raw_ns)
-    seen.raw_unrest = unrest(raw_ns)
+    seen.raw_unrest = max(unrest(raw_ns), device.flush_ns / flush_ns)
     seen.chain = p50(gaps(stamps)) / flush_ns
     seen.chain_p99 = p99(gaps(stamps)) / flush_ns
     seen.wait = seen.wait_ns / flush_ns

@@ -26,8 +26,10 @@ from fusee.io.directory import Directory
 from fusee.io.file_device import FileDevice
 from fusee.log.frame import FrameKind
 from fusee.node.local_node import LocalNode
+from fusee.node.storage import Storage
 from fusee.record.group import Group
 from fusee.sdk.workflow import Workflow
+from fusee.vr.state import ReplicaState
 
 _MAGIC = b"FsFr"
 _KIND_AT = 5
@@ -66,21 +68,30 @@ class WatchedNode(LocalNode):
     groups: list[bytes]
     _stamps: deque[tuple[Ticket, int]]
 
+    def __init__(self, state: ReplicaState, storage: Storage, clock: Clock) -> None:
+        super().__init__(state, storage, clock)
+        self.reset()
+        # Wrapped as they are, not overridden: the node may hold them as attributes, and an
+        # override that nobody calls would count nothing.
+        append, append_together = self.append, self.append_together
+
+        def append_one(shard: ShardId, group: bytes) -> Ticket:
+            ticket = append(shard, group)
+            self._stamps.append((ticket, perf_counter_ns()))
+            self.groups.append(group)
+            return ticket
+
+        def append_many(groups: Sequence[tuple[ShardId, bytes]]) -> Ticket:
+            ticket = append_together(groups)
+            self._stamps.append((ticket, perf_counter_ns()))
+            self.groups.extend(group for _, group in groups)
+            return ticket
+
+        vars(self).update(append=append_one, append_together=append_many)
+
     def reset(self) -> None:
         """Forget what was seen; what is still on its way is not counted."""
         self.waits_ns, self.groups, self._stamps = [], [], deque()
-
-    def append(self, shard: ShardId, group: bytes) -> Ticket:
-        ticket = super().append(shard, group)
-        self._stamps.append((ticket, perf_counter_ns()))
-        self.groups.append(group)
-        return ticket
-
-    def append_together(self, groups: Sequence[tuple[ShardId, bytes]]) -> Ticket:
-        ticket = super().append_together(groups)
-        self._stamps.append((ticket, perf_counter_ns()))
-        self.groups.extend(group for _, group in groups)
-        return ticket
 
     def listen(
         self,
@@ -120,6 +131,5 @@ class Watched:
         assert assembly.log is not None
         # Before anything was told of the node: the replica's state and the log go over as they are.
         self.node = WatchedNode(assembly.node.state, assembly.log, clock)
-        self.node.reset()
         assembly.node = self.node
         return assembly

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import math
 import subprocess
@@ -12,10 +13,12 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import MODULES, NAMES, run
+from bench.chain import chain
 from bench.machine import IN_MEMORY, NotADisk, check_disk, warning
 from bench.raw import RawWrites, calibration_notes
 from bench.rows import Limit, Row, exit_code, failed_row, table
 from bench.stats import p50, p99, unrest
+from bench.watch import Watched
 from fusee.io.mounts import find_mount
 
 ROOT = Path(__file__).parents[2]
@@ -183,6 +186,26 @@ def test_raw_writes_are_timed_one_by_one(tmp_path: Path) -> None:
         assert min(took) > 0
         assert raw.method
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_counters_of_an_engine_see_every_record_and_every_write(tmp_path: Path) -> None:
+    steps = 5
+
+    async def main() -> None:
+        watched = Watched(tmp_path / "engine", [chain])
+        async with watched.engine as engine:
+            watched.node.reset()
+            batches, written = watched.device.batches, watched.node.batches_written
+            await engine.run(chain, "one", steps)
+            batches = watched.device.batches - batches
+            assert batches == watched.node.batches_written - written == steps + 1
+            # Started, and for each step that it was scheduled and completed, and the end.
+            assert watched.node.records() == 1 + 2 * steps + 1
+            assert len(watched.node.waits_ns) == len(watched.node.groups)
+            assert min(watched.node.waits_ns) > 0
+        assert watched.device.seals >= 1, "closing seals"
+
+    asyncio.run(main())
 
 
 def test_statistics() -> None:
