@@ -46,8 +46,8 @@ check-quick: $(DEV) ## seconds, not minutes: style, floors, and the tests that s
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python -m pytest -q -x -n 2 -m 'not slow and not real'
 
-bench: $(DEV) ## the measurements of bench/README.md, as ratios taken in one run
-	@$(BIN)/python -m bench
+bench: $(PROJECT) ## the measurements of bench/README.md, as ratios taken in one run
+	@$(BIN)/python -m bench $(ARGS)
 
 clean: ## remove what the other targets made
 	rm -rf .venv .venv-3.* build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

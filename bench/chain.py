@@ -13,8 +13,8 @@ from pathlib import Path
 from time import perf_counter_ns, thread_time_ns
 
 from bench.raw import RawWrites, calibration_notes
-from bench.rows import Limit, Row
-from bench.stats import gaps, p50, p99, spread, us
+from bench.rows import UNREST, Limit, Row
+from bench.stats import gaps, p50, p99, spread, unrest, us
 from fusee import Context, Engine, workflow
 
 STEPS = 100
@@ -54,61 +54,80 @@ async def run_chain(engine: Engine, name: str, steps: int) -> Block:
     return Block(thread_time_ns() - cpu_ns)
 
 
-def flush_ns_of(engine: Engine) -> int:
-    """What the engine believes a flush takes here, which decides how it writes."""
-    device = engine.life.assembly.device
-    assert device is not None
-    return device.flush_ns
+class Seen:
+    """What all rounds on the disk showed."""
+
+    def __init__(self) -> None:
+        self.ratios: list[float] = []
+        self.steps_ns: list[int] = []
+        self.raw_ns: list[int] = []
+        self.cpu_ns: list[float] = []
+        self.raw_cpu_ns: list[float] = []
+        self.writes = 0
+        self.calibrated_ns = 0
+
+    def write_raw(self, raw: RawWrites) -> list[int]:
+        cpu_ns = thread_time_ns()
+        took = raw.write(STEPS)
+        self.raw_cpu_ns.append((thread_time_ns() - cpu_ns) / STEPS)
+        return took
+
+    def figures(self) -> dict[str, float]:
+        return {
+            "ratio": p50(self.ratios),
+            "step_p50_us": p50(self.steps_ns) / 1000,
+            "step_p99_us": p99(self.steps_ns) / 1000,
+            "raw_p50_us": p50(self.raw_ns) / 1000,
+            "raw_p99_us": p99(self.raw_ns) / 1000,
+            UNREST: unrest(self.raw_ns),
+            "cpu_us_a_step": p50(self.cpu_ns) / 1000,
+            "cpu_us_a_raw_write": p50(self.raw_cpu_ns) / 1000,
+            # Each step waits for a write of its own, or the ratio is not what it says.
+            "writes_a_step": self.writes / (len(self.ratios) * (STEPS + 1)),
+        }
+
+    def row(self) -> Row:
+        return Row(
+            "chain",
+            "dependent steps, p50 / raw write p50",
+            spread(self.ratios),
+            self.figures(),
+            [
+                # Below 1 is impossible: then a neighbour was measured, not the engine.
+                Limit("ratio", "ratio", at_most=1.20, at_least=0.95),
+                Limit("writes_a_step", "writes a step", at_least=1.0),
+            ],
+            [
+                f"step p50 {us(p50(self.steps_ns))}, p99 {us(p99(self.steps_ns))}; raw write p50 "
+                f"{us(p50(self.raw_ns))}, p99 {us(p99(self.raw_ns))}; aim 1.08",
+                f"{us(p50(self.cpu_ns))} of CPU a step, of which a raw write takes "
+                f"{us(p50(self.raw_cpu_ns))}; {len(self.ratios)} rounds of {STEPS} steps",
+                *calibration_notes(self.calibrated_ns, self.raw_ns),
+            ],
+        )
 
 
 async def on_disk(place: Path, rounds: int) -> Row:
     """The chain against raw writes."""
-    ratios: list[float] = []
-    steps_ns: list[int] = []
-    raw_ns: list[int] = []
-    cpu_ns: list[float] = []
+    seen = Seen()
     with RawWrites(place) as raw:
         async with Engine.open(place / "engine", workflows=[chain]) as engine:
             await run_chain(engine, "warm-up", 4 * STEPS)
             raw.write(STEPS)
-            node = engine.life.assembly.node
-            written = node.batches_written
+            node, device = engine.life.assembly.node, engine.life.assembly.device
+            assert device is not None
+            seen.calibrated_ns = device.flush_ns
+            before = node.batches_written
             for number in range(rounds):
-                writes = raw.write(STEPS) if number % 2 else []
+                writes = seen.write_raw(raw) if number % 2 else []
                 block = await run_chain(engine, f"chain-{number}", STEPS)
-                writes = writes or raw.write(STEPS)
-                ratios.append(p50(block.gaps_ns) / p50(writes))
-                steps_ns += block.gaps_ns
-                raw_ns += writes
-                cpu_ns.append(block.cpu_ns)
-            written = node.batches_written - written
-            flush_ns = flush_ns_of(engine)
-    return Row(
-        "chain",
-        "dependent steps, p50 / raw write p50",
-        f"{spread(ratios)}",
-        {
-            "ratio": p50(ratios),
-            "step_p50_us": p50(steps_ns) / 1000,
-            "step_p99_us": p99(steps_ns) / 1000,
-            "raw_p50_us": p50(raw_ns) / 1000,
-            "raw_p99_us": p99(raw_ns) / 1000,
-            "cpu_us_a_step": p50(cpu_ns) / 1000,
-            # Each step waits for a write of its own, or the figure above is not what it says.
-            "writes_a_step": written / (rounds * (STEPS + 1)),
-        },
-        [
-            # Below 1 is impossible: then a neighbour was measured, not the engine.
-            Limit("ratio", "ratio", at_most=1.20, at_least=0.95),
-            Limit("writes_a_step", "writes a step", at_least=1.0),
-        ],
-        [
-            f"step p50 {us(p50(steps_ns))}, p99 {us(p99(steps_ns))}; raw write p50 "
-            f"{us(p50(raw_ns))}, p99 {us(p99(raw_ns))}; aim 1.08",
-            f"{p50(cpu_ns) / 1000:.1f} µs of CPU a step, the write's own included",
-            *calibration_notes(flush_ns, raw_ns),
-        ],
-    )
+                writes = writes or seen.write_raw(raw)
+                seen.ratios.append(p50(block.gaps_ns) / p50(writes))
+                seen.steps_ns += block.gaps_ns
+                seen.raw_ns += writes
+                seen.cpu_ns.append(block.cpu_ns)
+            seen.writes = node.batches_written - before
+    return seen.row()
 
 
 async def in_memory(rounds: int) -> Row:

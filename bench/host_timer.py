@@ -12,8 +12,8 @@ from time import process_time
 
 from bench.open_load import WORKFLOWS, OpenLoad
 from bench.raw import RawWrites
-from bench.rows import Limit, Row
-from bench.stats import p50, p99
+from bench.rows import UNREST, Limit, Row
+from bench.stats import p50, p99, unrest
 from fusee import Engine
 
 PERIOD_S = 0.005
@@ -104,6 +104,7 @@ class Seen:
             "late_p50_us_none": p50(self.none),
             "late_p50_us_loaded": p50(self.loaded),
             "raw_p50_us": flush,
+            UNREST: unrest(self.raw),
             "cpu_us_a_step": turn,
             "achieved_steps_a_second": p50(self.achieved),
         }

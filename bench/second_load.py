@@ -13,8 +13,8 @@ from pathlib import Path
 
 from bench.open_load import WORKFLOWS, OpenLoad, run_lone_chain
 from bench.raw import RawWrites, calibration_notes
-from bench.rows import Limit, Row
-from bench.stats import gaps, p50, p99, spread
+from bench.rows import UNREST, Limit, Row
+from bench.stats import gaps, p50, p99, spread, unrest
 from bench.watch import Watched
 
 RATES = (0, 5_000, 20_000)
@@ -34,6 +34,7 @@ class Slice:
     achieved: float
     writes_an_iteration: float
     records_a_flush: float
+    raw_unrest: float
 
 
 async def _slice(watched: Watched, raw: RawWrites, rate: int, seconds: float, name: str) -> Slice:
@@ -52,6 +53,7 @@ async def _slice(watched: Watched, raw: RawWrites, rate: int, seconds: float, na
     await load.drain()
     raw_ns += raw.write(RAW_WRITES)
     flush_ns = p50(raw_ns)
+    seen.raw_unrest = unrest(raw_ns)
     seen.chain = p50(gaps(stamps)) / flush_ns
     seen.chain_p99 = p99(gaps(stamps)) / flush_ns
     seen.wait = seen.wait_ns / flush_ns
@@ -70,6 +72,7 @@ def _row(rate: int, slices: list[Slice]) -> Row:
         "chain_p99_flushes": of(lambda seen: seen.chain_p99),
         "record_wait_p50_flushes": of(lambda seen: seen.wait),
         "records_a_flush": of(lambda seen: seen.records_a_flush),
+        UNREST: of(lambda seen: seen.raw_unrest),
         "writes_an_iteration": of(lambda seen: seen.writes_an_iteration),
         "achieved_steps_a_second": of(lambda seen: seen.achieved),
     }
@@ -105,7 +108,12 @@ def _group_commit(rows: list[Row]) -> Row:
         "group_commit",
         "records a flush at 0, 5,000, 20,000 steps/s",
         ", ".join(f"{value:.1f}" for value in carried),
-        {"growth_min": min(growth), "wait_min": min(waits), "wait_max": max(waits)},
+        {
+            "growth_min": min(growth),
+            "wait_min": min(waits),
+            "wait_max": max(waits),
+            UNREST: max(row.figures[UNREST] for row in rows),
+        },
         [
             Limit("growth_min", "each over the one before", at_least=1.1),
             # A record that shares its iteration's end waits one flush; less is a clock's noise.

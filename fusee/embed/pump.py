@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from fusee.base.limits import TURNS_PER_ITERATION_MAX
 from fusee.engine.turns import fire_timers, run_turns
-from fusee.loop.asyncgens import install_asyncgen_hooks, restore_asyncgen_hooks
+from fusee.loop.asyncgens import AsyncgenHooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +42,7 @@ class Pump:
         on_turned: Callable[[], None],
     ) -> None:
         self.iterations = 0
+        self._hooks = AsyncgenHooks()
         self._loop = loop
         self._core = core
         self._node = node
@@ -64,6 +65,7 @@ class Pump:
     def close(self) -> None:
         """Never run again."""
         self._closed = True
+        self._hooks.restore()
         for handle in (self._timer, self._seal):
             if handle is not None:
                 handle.cancel()
@@ -72,7 +74,7 @@ class Pump:
         if self._closed:
             return
         self.iterations += 1
-        hooks = install_asyncgen_hooks()
+        self._hooks.ensure()
         try:
             self._iterate()
         except BaseException as error:
@@ -80,8 +82,6 @@ class Pump:
             self._node.stop(error)
             if not isinstance(error, Exception):
                 raise
-        finally:
-            restore_asyncgen_hooks(hooks)
 
     def _iterate(self) -> None:
         core, node = self._core, self._node

@@ -22,7 +22,7 @@ from fusee.engine.run import Held, Run
 from fusee.engine.steps import keep_arrived, start
 from fusee.engine.table import RunTable
 from fusee.engine.timers import TimerKey, Timers
-from fusee.record.group import encode_records, group_head
+from fusee.record.group import encode_records, with_marks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -101,7 +101,7 @@ class Core:
         data = encode_records(records)
         if len(data) > CHUNK_BYTES_MAX and len(records) > 1:
             return append_turn(self, run, list(records), marks)
-        head = run.head if marks == 0 else group_head(run.workflow_id, run.ordinal, marks)
+        head = run.head if marks == 0 else with_marks(run.head, marks)
         run.groups.append(data)
         ticket = run.last_ticket = self.log.append(run.shard, head + data)
         return ticket
@@ -112,7 +112,7 @@ class Core:
         for run, records, marks in parts:
             data = encode_records(records)
             run.groups.append(data)
-            groups.append((run.shard, group_head(run.workflow_id, run.ordinal, marks) + data))
+            groups.append((run.shard, with_marks(run.head, marks) + data))
         ticket = self.log.append_together(groups)
         for run, _, _ in parts:
             run.last_ticket = ticket
@@ -147,7 +147,9 @@ class Core:
         """Take the code of a run out of memory. Nothing is recorded, no effect of it runs."""
         program, run.program = run.program, None
         if program is not None:
-            self.unwilling.extend(f"{run.key} {name}" for name in program.evict())
+            refused = program.evict()
+            if refused:
+                self.unwilling.extend(f"{run.key} {name}" for name in refused)
         for position in list(run.timers):
             self.disarm_timer(run, position)
         run.inbox.clear()

@@ -120,7 +120,8 @@ def step_done(core: Core, run: Run, token: object, arrival: Arrival) -> None:
         _record_unseen(core, run, arrival)
     elif arrival.position in program.pending:
         run.inbox.append(arrival)
-        core.queue(run)
+        if not run.queued:
+            core.queue(run)
 
 
 def _record_unseen(core: Core, run: Run, arrival: Arrival) -> None:

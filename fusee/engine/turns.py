@@ -56,10 +56,9 @@ def run_turns(core: Core, turns_max: int) -> int:
         run.queued = False
         turns += 1
         program = run.program
-        if run.held is not None or not (run.closed_status is None or run.viewing):
-            continue
         if program is None:
-            _load(core, run)
+            if run.held is None and (run.closed_status is None or run.viewing):
+                _load(core, run)
         elif program.machine.history is not None:
             _replay_one(core, run, program)
         elif run.inbox:

@@ -123,6 +123,11 @@ class StepRunner:
                 error = StepCancelled(f"step '{token.op.name}' was cancelled before it ran")
                 self._fail(token, error)
 
+    @property
+    def has_waiting(self) -> bool:
+        """Whether something waits for room or for the right to act."""
+        return bool(self._waiting_async or self._waiting_sync)
+
     def start_waiting(self) -> None:
         """Start what waits for room or for the right to act."""
         for waiting in (self._waiting_async, self._waiting_sync):

@@ -6,7 +6,7 @@ bodies at another place in every replay. A run's loop therefore keeps a strong r
 generator from its first iteration on, drops the finished ones now and then, and closes the rest
 at one place: `shutdown_asyncgens` or eviction.
 
-The hooks of `sys` are the thread's, and the host's loop has set its own. `install_asyncgen_hooks`
+The hooks of `sys` are the thread's, and the host's loop has set its own. `AsyncgenHooks`
 adds one test in front of them. The finaliser stays the host's: of a run's generators only finished
 ones are ever collected, and those have no finaliser call.
 """
@@ -54,25 +54,36 @@ class AsyncGens:
         return taken
 
 
-def install_asyncgen_hooks() -> sys._asyncgen_hooks:
-    """Send generators first iterated on a run's loop to that loop; return the hooks to restore.
+class AsyncgenHooks:
+    """Sends generators first iterated on a run's loop to that loop, everything else onwards.
 
-    The engine calls this once for a batch of turns; per turn it would double the cost of one.
+    The hooks belong to the thread. asyncio sets its own whenever a loop begins to run, so
+    the engine makes sure of ours before a batch of turns: one look, seldom more.
     """
-    previous = sys.get_asyncgen_hooks()
-    host_firstiter = previous.firstiter
 
-    def firstiter(agen: Any) -> None:
+    __slots__ = ("_ours", "_previous")
+
+    def __init__(self) -> None:
+        self._previous: sys._asyncgen_hooks | None = None
+        self._ours = self._first_iterated
+
+    def ensure(self) -> None:
+        """Put the hooks in place unless they are."""
+        current = sys.get_asyncgen_hooks()
+        if current.firstiter is not self._ours:
+            self._previous = current
+            sys.set_asyncgen_hooks(firstiter=self._ours, finalizer=current.finalizer)
+
+    def restore(self) -> None:
+        """Take the hooks away if nobody has put others over them."""
+        previous = self._previous
+        if previous is not None and sys.get_asyncgen_hooks().firstiter is self._ours:
+            sys.set_asyncgen_hooks(firstiter=previous.firstiter, finalizer=previous.finalizer)
+        self._previous = None
+
+    def _first_iterated(self, agen: Any) -> None:
         gens = getattr(_get_running_loop(), "run_asyncgens", None)
         if gens is not None:
             gens.add(agen)
-        elif host_firstiter is not None:
-            host_firstiter(agen)
-
-    sys.set_asyncgen_hooks(firstiter=firstiter, finalizer=previous.finalizer)
-    return previous
-
-
-def restore_asyncgen_hooks(previous: sys._asyncgen_hooks) -> None:
-    """Undo `install_asyncgen_hooks`."""
-    sys.set_asyncgen_hooks(firstiter=previous.firstiter, finalizer=previous.finalizer)
+        elif self._previous is not None and self._previous.firstiter is not None:
+            self._previous.firstiter(agen)

@@ -53,6 +53,11 @@ def leak(loop: WorkflowLoop) -> None:
 
 def unwind(loop: WorkflowLoop) -> list[WorkflowTask[Any]]:
     """Unwind all tasks and async generators of a run; return the tasks that refuse."""
+    if not loop.ready and not loop.run_asyncgens and all(task.done() for task in loop.tasks):
+        # The usual end: the code has returned and left nothing behind.
+        for task in loop.tasks:
+            _ended_quietly(task)
+        return []
     for task in loop.tasks:
         _finish_if_not_started(task)
     _rounds(loop)

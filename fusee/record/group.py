@@ -27,7 +27,8 @@ CLOSES = 2
 """Mark: the group ends a run."""
 
 _ARRAY4 = b"\x94"
-_ARRAY_OF_1 = b"\xdd\x00\x00\x00\x01"
+SECTION_OF_ONE = b"\xdd\x00\x00\x00\x01"
+"""What precedes the only group of a section."""
 _ARRAY32 = b"\xdd"
 
 
@@ -55,6 +56,11 @@ def group_head(workflow_id: str, ordinal: int, marks: int = 0) -> bytes:
     return b"".join((_ARRAY4, _encode(workflow_id), _encode(ordinal), _encode(marks)))
 
 
+def with_marks(head: bytes, marks: int) -> bytes:
+    """Return a head with other marks: they are its last byte."""
+    return head[:-1] + bytes((marks,))
+
+
 def encode_group(workflow_id: str, ordinal: int, marks: int, records: bytes) -> bytes:
     """Return a group around records that are encoded already."""
     return group_head(workflow_id, ordinal, marks) + records
@@ -63,7 +69,7 @@ def encode_group(workflow_id: str, ordinal: int, marks: int, records: bytes) -> 
 def encode_section(groups: Sequence[bytes]) -> bytes:
     """Return a shard's section: the groups, in order, as one msgpack array."""
     if len(groups) == 1:
-        return _ARRAY_OF_1 + groups[0]
+        return SECTION_OF_ONE + groups[0]
     return b"".join((_ARRAY32, len(groups).to_bytes(4, "big"), *groups))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from fusee.base.ids import OpNumber, ShardId, Ticket
 from fusee.base.limits import BATCH_CLOSE_BYTES
-from fusee.record.group import encode_section
+from fusee.record.group import SECTION_OF_ONE, encode_section
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,16 +68,17 @@ class Tickets:
         """Return the sections of the next batch, whose number is `op`, by rising shard."""
         waiting, size = self.waiting, self.bytes_waiting
         count = len(waiting)
+        if count == 1:
+            ticket, shard, group = waiting.pop()
+            self.bytes_waiting = 0
+            self.bytes_undecided += size
+            self.in_batches.append((op, ticket, size))
+            return [(shard, SECTION_OF_ONE + group)]
         assert count, "a batch holds something"
         if size > BATCH_CLOSE_BYTES:
             count, size = self._cut()
         self.bytes_waiting -= size
         self.bytes_undecided += size
-        if count == 1:
-            ticket, shard, group = waiting[0]
-            self.in_batches.append((op, ticket, size))
-            del waiting[0]
-            return [(shard, encode_section((group,)))]
         self.in_batches.append((op, waiting[count - 1][0], size))
         by_shard: dict[ShardId, list[bytes]] = {}
         for _, shard, group in waiting[:count]:

@@ -15,7 +15,7 @@ from bench.__main__ import MODULES, NAMES, run
 from bench.machine import IN_MEMORY, NotADisk, check_disk, warning
 from bench.raw import RawWrites, calibration_notes
 from bench.rows import Limit, Row, exit_code, failed_row, table
-from bench.stats import p50, p99
+from bench.stats import p50, p99, unrest
 from fusee.io.mounts import find_mount
 
 ROOT = Path(__file__).parents[2]
@@ -74,7 +74,7 @@ def test_a_quick_run_has_every_row(tmp_path: Path) -> None:
         limits = [Limit(**limit) for limit in rows[name]["limits"]]
         assert "; ".join(map(str, limits)) == bounds
     # Whether the disk and the neighbours allow the bounds today is not for a test to say.
-    missed = any(row["verdict"] == "NOT REACHED" for row in rows.values())
+    missed = any(row["verdict"] in ("NOT REACHED", "DISTURBED") for row in rows.values())
     assert done.returncode == int(missed), done.stderr
     assert found["machine"]["raw_p50_us"] > 0
     # Counts do not depend on how busy the machine is.
@@ -108,6 +108,15 @@ def test_a_verdict_follows_from_the_figures(figures: dict[str, float], verdict: 
     assert row.verdict == verdict
     assert exit_code([row]) == int(verdict != "reached")
     assert verdict in table([row])
+
+
+def test_a_ratio_to_a_disturbed_floor_is_no_pass() -> None:
+    calm = row_of(ratio=1.1, rate=60_000, raw_unrest=1.3)
+    busy = row_of(ratio=1.0, rate=60_000, raw_unrest=40.0)
+    assert (calm.verdict, exit_code([calm])) == ("reached", 0)
+    assert (busy.verdict, exit_code([busy])) == ("DISTURBED", 1)
+    assert unrest([80.0] * 99 + [4000.0]) == 1
+    assert unrest([80.0] * 40 + [4000.0] * 60) == 50
 
 
 def test_a_row_without_bounds_is_reported_and_one_that_broke_fails_the_run() -> None:

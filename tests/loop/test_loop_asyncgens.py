@@ -7,7 +7,7 @@ import gc
 import sys
 from typing import TYPE_CHECKING
 
-from fusee.loop.asyncgens import install_asyncgen_hooks, restore_asyncgen_hooks
+from fusee.loop.asyncgens import AsyncgenHooks
 from tests.support.loop_host import Run
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def test_an_abandoned_generator_waits_for_the_end_of_the_run() -> None:
 
     async def main() -> None:
         before = sys.get_asyncgen_hooks()
-        previous = install_asyncgen_hooks()
+        hooks = AsyncgenHooks()
+        hooks.ensure()
         run = Run(workflow())
         gc.collect()
         run.finish()
@@ -52,7 +53,7 @@ def test_an_abandoned_generator_waits_for_the_end_of_the_run() -> None:
         run.loop.create_task(run.loop.shutdown_asyncgens())
         run.turn()
         run.loop.close()
-        restore_asyncgen_hooks(previous)
+        hooks.restore()
         assert sys.get_asyncgen_hooks() == before
         await takes_one(seen, "host's")
         await asyncio.sleep(0)
@@ -75,11 +76,12 @@ def test_generators_of_the_host_pass_through_the_hooks() -> None:
     seen: list[str] = []
 
     async def main() -> None:
-        previous = install_asyncgen_hooks()
+        hooks = AsyncgenHooks()
+        hooks.ensure()
         await takes_one(seen, "host's")
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        restore_asyncgen_hooks(previous)
+        hooks.restore()
 
     asyncio.run(main())
     assert len(seen) == 2
@@ -92,11 +94,12 @@ def test_finished_generators_are_let_go() -> None:
         for _ in range(200):
             await takes_all(seen, "all")
 
-    previous = install_asyncgen_hooks()
+    hooks = AsyncgenHooks()
+    hooks.ensure()
     try:
         run = Run(workflow())
     finally:
-        restore_asyncgen_hooks(previous)
+        hooks.restore()
     assert run.task.done()
     assert len(seen) == 200
     assert len(run.loop.run_asyncgens) < 40

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fusee.loop.asyncgens import install_asyncgen_hooks, restore_asyncgen_hooks
+from fusee.loop.asyncgens import AsyncgenHooks
 from fusee.loop.evict import Evicted
 from tests.support.evicting import Log, Saga, ctx_call, evict
 from tests.support.loop_host import Run, this_loop
@@ -246,11 +246,12 @@ def test_async_generators_unwind_with_the_run() -> None:
                 continue
         saga.caught.append("went on")
 
-    previous = install_asyncgen_hooks()
+    hooks = AsyncgenHooks()
+    hooks.ensure()
     try:
         assert evict(main()) == []
     finally:
-        restore_asyncgen_hooks(previous)
+        hooks.restore()
     assert sorted(saga.finals) == ["body", "in its body", "left"]
     assert saga.caught == []
     assert saga.refunds == []
