@@ -30,9 +30,9 @@ lint: $(DEV) ## ruff, and import-linter's floors and purity contract
 	@$(BIN)/ruff format --check .
 	@PYTHONPATH=. $(BIN)/lint-imports --no-logo --no-cache
 
-types: $(DEV) ## pyright strict on fusee/, mypy strict on code that uses it as a user would
+types: $(DEV) ## pyright strict and mypy strict, on the package and on code that uses it as a user would
 	@$(BIN)/pyright
-	@$(BIN)/mypy --no-error-summary examples $(wildcard tests/typing)
+	@$(BIN)/mypy --no-error-summary
 
 unit: $(DEV)
 	@$(BIN)/python -m pytest -q -n 2 -m 'not serial'

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from examples.checkout.payment_client import URL_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
 ROOT = Path(__file__).parents[2]
 
 
 @asynccontextmanager
-async def child(module: str, *args: str, payments: str = "") -> AsyncIterator[Process]:
+async def child(module: str, *args: str, payments: str = "") -> AsyncGenerator[Process, None]:
     """Run a module of this package; kill it on the way out."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -44,9 +44,8 @@ def read_calls(lines: Iterable[str]) -> list[Call]:
     return [_call(json.loads(line)) for line in lines]
 
 
-def _call(entry: dict[str, object]) -> Call:
-    content = entry["input"]
-    assert isinstance(content, dict)
+def _call(entry: dict[str, Any]) -> Call:
+    content: dict[str, Any] = entry["input"]
     return Call(
         kind=str(entry["kind"]),
         key=str(entry["key"]),
