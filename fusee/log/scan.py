@@ -200,4 +200,24 @@ def _load_header(read: Read, number: int, superblock: Superblock) -> SegmentHead
             f"{name}: the file belongs to another place or directory (it says segment"
             f" {header.number}). Put back the right file."
         )
+    _check_whole(read, header)
     return header
+
+
+def _check_whole(read: Read, header: SegmentHeader) -> None:
+    """Refuse a file that is shorter than it was made: what its end held cannot be told.
+
+    Without this the end that is gone would read as zeros, and no witness is left in it.
+    """
+    last = header.size_bytes - BLOCK_SIZE
+    try:
+        is_whole = len(read(header.file, last, BLOCK_SIZE)) == BLOCK_SIZE
+    except OSError:
+        return  # It is there and unreadable: the scan says what that means.
+    if not is_whole:
+        raise AcknowledgedDataLost(
+            f"{header.file}: the file was cut short, it was made with {header.size_bytes} bytes."
+            " What its end held cannot be told. Nothing was opened or changed. Restore this"
+            " directory from a backup.",
+            [f"{header.file}, byte {last}, op 0"],
+        )

@@ -156,6 +156,17 @@ def test_a_segment_that_lost_acknowledged_data_is_named_with_its_place(
     assert "backup" in str(error)
 
 
+@pytest.mark.parametrize("left", [DATA_START, DATA_START + 4096, 60 * 1024, 64 * 1024 - 1])
+@pytest.mark.parametrize("which", [0, -1])
+def test_a_segment_cut_short_is_refused_though_no_witness_is_left(path, which, left):
+    segment = _segments(path)[which]
+    os.truncate(segment, left)
+
+    error = _refused(path, AcknowledgedDataLost)
+
+    assert f"{segment.name}: the file was cut short" in str(error)
+
+
 def test_swapped_segments_are_refused(path):
     first, second = _segments(path)[1:3]
     first.rename(path / "elsewhere")
