@@ -50,7 +50,7 @@ bench: $(PROJECT) ## the measurements of bench/README.md, as ratios taken in one
 	@$(BIN)/python -m bench $(ARGS)
 
 clean: ## remove what the other targets made
-	rm -rf .venv .venv-3.* build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-3.* .fusee-bench-* build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
 	rm -rf .hypothesis .import_linter_cache examples/checkout/run
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

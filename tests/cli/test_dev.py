@@ -134,9 +134,12 @@ from tests.support import dev_shop as shop
 
 async def main():
     async with Engine.open(sys.argv[1], workflows=shop.workflows):
+        reader, writer = os.pipe()
         if os.fork() == 0:
+            os.write(writer, b"!")
             sys.stdin.read()
             os._exit(0)
+        os.read(reader, 1)  # The child has begun, so it has given up what it inherited.
         print("forked", flush=True)
         os.kill(os.getpid(), 9)
 
