@@ -119,11 +119,6 @@ class LogWriter:
     # ------------------------------------------------------------ frames
 
     @property
-    def durable_through(self) -> int:
-        """Highest op up to which everything is durable on this disk."""
-        return self.durable_op
-
-    @property
     def in_flight_count(self) -> int:
         """Frames handed to the disk and not finished."""
         return len(self._pending)
