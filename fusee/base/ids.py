@@ -22,9 +22,6 @@ Ticket = NewType("Ticket", int)
 Reign = NewType("Reign", int)
 """The time this process leads one view; equal to that view's number."""
 
-Position = NewType("Position", int)
-"""Number of an operation within one run, dense from 1 in the order the code called them."""
-
 Ordinal = NewType("Ordinal", int)
 """Number of a run among all runs of one workflow ID, from 1, never reused."""
 

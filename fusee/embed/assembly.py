@@ -6,6 +6,7 @@ on some storage.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from fusee.base.limits import SHARD_COUNT
 from fusee.engine.recovery import Recovery
 from fusee.io.calibration import open_device
 from fusee.io.directory import Directory
+from fusee.io.file_device import FileDevice
 from fusee.io.file_log import FileLog
 from fusee.io.log_files import NewGroup
 from fusee.io.submitter import Submitter
@@ -44,6 +46,7 @@ Assemble = Callable[["Clock", Wake], "Assembly"]
 MakeSubmitter = Callable[["Device", Wake, "Clock"], Submitter]
 """How an engine gets its way to the disk."""
 
+LOGGER = logging.getLogger("fusee")
 SEAL_FAST_S = 0.002
 SEAL_SLOW_S = 0.050
 FAST_FLUSH_NS = 300_000
@@ -90,9 +93,11 @@ def assemble_directory(path: Path, clock: Clock, wake: Wake) -> Assembly:
     Raises `DirectoryLocked`, `DirectoryRefused`, `AcknowledgedDataLost`; nothing is held then.
     """
     directory = Directory.acquire(path)
-    device: Device | None = None
+    device: FileDevice | None = None
     try:
         device = open_device(path)
+        for name in device.remove_unfinished():
+            LOGGER.info("%s: removed %s, which a crash left half made", path, name)
         return assemble_on(device, directory, clock, wake)
     except BaseException:
         if device is not None:

@@ -22,7 +22,7 @@ from fusee.base.errors import (
     WorkflowTimedOut,
 )
 from fusee.base.ids import Ticket
-from fusee.base.limits import WAITING_CALLS_MAX
+from fusee.base.limits import PAYLOAD_BYTES_WARN, WAITING_CALLS_MAX
 from fusee.base.names import check_id
 from fusee.engine import admission, messages, views
 from fusee.engine.admission import Admitted, StartPolicy
@@ -31,6 +31,7 @@ from fusee.engine.listing import Listing, Wanted
 from fusee.engine.run import Finished
 from fusee.record.failure import decode_failure
 from fusee.record.kinds import Started, Status
+from fusee.record.payload import large_payload
 
 if TYPE_CHECKING:
     from fusee.engine.core import Core
@@ -136,6 +137,10 @@ class Client:
         finally:
             self._waiting_for_room -= 1
 
+    def _note_size(self, what: str, payload: bytes) -> None:
+        if len(payload) > PAYLOAD_BYTES_WARN:
+            self._warn(large_payload(what, len(payload)))
+
     def _is_under_pressure(self) -> bool:
         return self.core.log.pressure is not Pressure.NONE
 
@@ -163,6 +168,7 @@ class Client:
         With `is_acknowledged` false it returns at once, for callers that wait for more.
         """
         await self._admit()
+        self._note_size(f"the input of {workflow_id!r}", started.input)
         admitted = await self._refusing(
             lambda: admission.start(self.core, workflow_id, started, policy)
         )
@@ -185,6 +191,7 @@ class Client:
         The answer is whether this `signal_id` was known with another value, which then stands.
         """
         await self._admit()
+        self._note_size(f"signal {name!r} to {workflow_id!r}", payload)
         unique = uuid.uuid4().hex if signal_id is None else check_id(signal_id, what="signal_id")
         signalled = await self._refusing(
             lambda: messages.signal(self.core, workflow_id, ordinal, name, unique, payload)

@@ -24,7 +24,6 @@ from fusee.base.errors import (
 from fusee.base.limits import ASYNC_STEPS_MAX, SYNC_THREADS_MAX
 from fusee.base.names import check_id
 from fusee.embed.assembly import Assemble, assemble_directory, assemble_memory
-from fusee.embed.client import Client
 from fusee.embed.handle import Run
 from fusee.embed.life import Life
 from fusee.embed.options import StartOptions
@@ -63,7 +62,6 @@ class Engine:
         self._on_stop = on_stop
         self._has_admin = has_admin
         self._life: Life | None = None
-        self._client_or_none: Client | None = None
         self._options = StartOptions()
 
     @staticmethod

@@ -101,6 +101,3 @@ class Run(Generic[R]):
     async def journal(self) -> list[JournalEntry]:
         """Return the run's operations in the order its code called them."""
         return await self._client.journal(self.id, self.ordinal)
-
-
-AnyRun = Run[Any]

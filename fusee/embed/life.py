@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
@@ -27,6 +26,7 @@ from fusee.engine.steps import keep_arrived
 from fusee.io.clock import SystemClock
 from fusee.io.step_runner import StepRunner
 from fusee.io.threads import StepThreads
+from fusee.io.wakeup import wake_loop
 from fusee.loop.ordered import check_ordered_set, install_ordered_set
 from fusee.loop.wait_for import install_wait_for
 from fusee.sdk.runlog import emit
@@ -63,6 +63,7 @@ class Life:
         self.registry = registry
         self.stopped: BaseException | None = None
         self._loop = loop
+        self._wake_from_thread = wake_loop(loop)
         self._assemble = assemble
         self._sync_threads = sync_threads
         self._async_steps = async_steps
@@ -137,13 +138,6 @@ class Life:
 
     def _wake(self) -> None:
         self.pump.wake()
-
-    def _wake_from_thread(self, callback: Callable[[], None]) -> None:
-        try:
-            self._loop.call_soon_threadsafe(callback)
-        except RuntimeError:
-            if not self._loop.is_closed():
-                raise
 
     def check_usable(self) -> None:
         """Raise when the engine cannot take calls: closed, stopped, forked, another loop."""

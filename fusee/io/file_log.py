@@ -98,6 +98,8 @@ class FileLog:
         self._stored = stored
         self._log_view = stored.superblock.log_view
         self._held: _Held | None = None
+        self._writing_seq = 0
+        self._on_done: Done = _nobody
         self.failed: BaseException | None = None
         """What stopped the log for ever."""
 
@@ -223,7 +225,7 @@ class FileLog:
         assert not self.busy, "one write in flight"
         writer = self._writer
         size_bytes = frame_bytes(len(body))
-        if not writer.has_room(size_bytes):
+        if writer.offset + size_bytes > writer.size_bytes:
             if writer.is_preparing:
                 self._held = (kind, op, body_hash, body, durable_op, on_done)
                 return
@@ -245,18 +247,17 @@ class FileLog:
             body_hash=body_hash,
             body=body,
         )
-        local_seq = writer.begin(digest, size_bytes, durable_op)
-        if kind == FrameKind.BATCH:
-            writer.append(op, body_hash)
+        batch_hash = body_hash if kind == FrameKind.BATCH else None
+        self._writing_seq = writer.begin(digest, size_bytes, durable_op, op, batch_hash)
+        self._on_done = on_done
+        self._submitter.submit(writer.file, offset, buffer, self._written)
 
-        def done(error: BaseException | None) -> None:
-            if error is not None:
-                self.fail(error)
-            else:
-                writer.finish(local_seq)
-            on_done(error)
-
-        self._submitter.submit(writer.file, offset, buffer, done)
+    def _written(self, error: BaseException | None) -> None:
+        if error is not None:
+            self.fail(error)
+        else:
+            self._writer.finish(self._writing_seq)
+        self._on_done(error)
 
     def _roll(self, size_bytes: int) -> None:
         """Enter the next segment; it is made here and now only if nobody made it ahead."""
@@ -386,3 +387,7 @@ def _next_boot(superblock: Superblock, end: LogEnd) -> Superblock:
         unknown=unknown,
         ts_us=max(superblock.ts_us, end.ts_us),
     )
+
+
+def _nobody(error: BaseException | None) -> None:
+    raise AssertionError("a write has ended that nobody began")

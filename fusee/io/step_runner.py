@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import logging
 import time
 from collections import deque
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from fusee.base.errors import (
     StepCancelled,
     StepTimeout,
 )
+from fusee.base.limits import PAYLOAD_BYTES_WARN
 from fusee.engine.commitlog import CommitLog, Pressure
 from fusee.engine.program import Arrival
 from fusee.engine.steps import step_done, step_failed, step_lost
@@ -34,6 +36,7 @@ from fusee.io.attempt import Attempt, MayNotAct
 from fusee.io.shell import Shell, enter, leave
 from fusee.io.verdicts import failed_attempt, failure
 from fusee.record.kinds import AttemptFailed, Outcome
+from fusee.record.payload import large_payload
 from fusee.sdk.current import CURRENT
 
 if TYPE_CHECKING:
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from fusee.io.threads import StepThreads
     from fusee.sdk.op import StepOp
 
+LOGGER = logging.getLogger("fusee")
 monotonic_ns = time.monotonic_ns
 _set_current = CURRENT.set
 
@@ -312,6 +316,8 @@ class StepRunner:
             )
             self._finish(attempt, error)
             return
+        if len(payload) > PAYLOAD_BYTES_WARN:
+            LOGGER.warning("%s", large_payload(f"the result of step '{op.name}'", len(payload)))
         self._done(attempt, Arrival(op.position, Outcome.VALUE, payload, value, attempt.attempt))
 
     def _done(self, attempt: Attempt, arrival: Arrival) -> None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fusee.record.group import decode_journal, encode_journal
 from fusee.record.kinds import (
     AnyRecord,
     AttemptFailed,
@@ -68,11 +67,6 @@ def build_history(turns: Iterable[Sequence[AnyRecord]]) -> History:
     if history is None:
         raise DamagedJournal("a journal without records")
     return history
-
-
-def history_of(groups: Sequence[bytes]) -> History:
-    """Arrange encoded records, one item a turn."""
-    return build_history(decode_journal(encode_journal(groups)))
 
 
 def _add(history: History, record: AnyRecord) -> None:

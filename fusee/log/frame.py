@@ -107,6 +107,9 @@ class Envelope(msgspec.Struct, frozen=True, gc=False):
     hash: bytes
 
 
+_new_hash = blake2b(digest_size=16).copy
+
+
 def frame_bytes(body_bytes: int) -> int:
     """Return the size on disk of a frame with this body."""
     return (ENVELOPE_SIZE + body_bytes + BLOCK_CONTENT - 1) // BLOCK_CONTENT * BLOCK_SIZE
@@ -147,18 +150,21 @@ def encode_frame_into(
         prev_local,
         body_hash,
     )
-    digest = blake2b(unhashed, digest_size=16).digest()
+    hashed = _new_hash()
+    hashed.update(unhashed)
+    digest = hashed.digest()
     content = unhashed + digest + body
-    _fill(buffer, offset // BLOCK_SIZE, tag_base(local_seq, file_key), content)
+    base, block = tag_base(local_seq, file_key), offset // BLOCK_SIZE
+    if len(content) <= BLOCK_CONTENT:
+        assert len(buffer) == BLOCK_SIZE
+        _fill_block(buffer, 0, content, 0, base ^ mix(block * BLOCK_UNITS), FIRST_MARK, LAST_MARK)
+    else:
+        _fill(buffer, block, base, content)
     return digest
 
 
 def _fill(buffer: memoryview, block: int, base: int, content: bytes) -> None:
-    """Cut the content into tagged units, from block number `block` of the file on."""
-    if len(content) <= BLOCK_CONTENT:
-        assert len(buffer) == BLOCK_SIZE
-        _fill_block(buffer, 0, content, 0, base ^ mix(block * BLOCK_UNITS), FIRST_MARK, LAST_MARK)
-        return
+    """Cut a long content into tagged units, from block number `block` of the file on."""
     last = len(buffer) // BLOCK_SIZE - 1
     assert last == (len(content) - 1) // BLOCK_CONTENT
     for i in range(last + 1):

@@ -66,12 +66,6 @@ def tag_base(local_seq: int, file_key: int) -> int:
     return seq << 25 | ((seq ^ file_key) * _MULTIPLIER & _U64) >> 40
 
 
-def block_tags(base: int, block: int) -> tuple[int, ...]:
-    """Return the eight tags of a block that is neither first nor last of its frame."""
-    start = base ^ mix(block * BLOCK_UNITS)
-    return tuple([start ^ m for m in MIX])
-
-
 def is_older(seq: int, than: int) -> bool:
     """Say whether a tag's 39-bit seq is before the local_seq `than`."""
     return seq != than & SEQ_MASK and (than - seq) & SEQ_MASK < _HALF

@@ -119,11 +119,6 @@ class LogWriter:
     # ------------------------------------------------------------ frames
 
     @property
-    def durable_through(self) -> int:
-        """Highest op up to which everything is durable on this disk."""
-        return self.durable_op
-
-    @property
     def in_flight_count(self) -> int:
         """Frames handed to the disk and not finished."""
         return len(self._pending)
@@ -161,31 +156,38 @@ class LogWriter:
             segment, offset, self.head_op, self.head_hash, self._last_seq, self.prev_local
         )
 
-    def begin(self, envelope_hash: bytes, size_bytes: int, durable_op: int) -> int:
+    def begin(
+        self,
+        envelope_hash: bytes,
+        size_bytes: int,
+        durable_op: int,
+        op: int,
+        batch_hash: bytes | None,
+    ) -> int:
         """Note a frame as in flight at `offset`, and return its local_seq.
 
-        For a batch `append` follows at once, a seal needs no more.
+        It carries batch `op`; `batch_hash` is None for a seal, which names the head.
         """
+        offset = self.offset
         assert len(self._pending) < WRITES_IN_FLIGHT_MAX
         assert durable_op <= self.durable_op
-        assert self.offset + size_bytes <= self.size_bytes
-        if self.index.is_due(self._segment, self.offset):
+        assert offset + size_bytes <= self.size_bytes
+        if self.index.is_due(self._segment, offset):
             self._mark()
+        if batch_hash is None:
+            assert op == self.head_op
+        else:
+            assert op == self.head_op + 1
+            self.head_op = op
+            self.head_hash = batch_hash
         local_seq = self.next_seq
-        self._pending.append(_Write(self.head_op, durable_op, local_seq, self.log_gen))
+        self._pending.append(_Write(op, durable_op, local_seq, self.log_gen))
         self.next_seq = local_seq + 1
         self.prev_local = envelope_hash
-        self.offset += size_bytes
+        self.offset = offset + size_bytes
         self._last_seq = local_seq
         self._last_boot = self.boot_count
         return local_seq
-
-    def append(self, op: int, batch_hash: bytes) -> None:
-        """Note which batch the frame just begun carries."""
-        assert op == self.head_op + 1
-        self._pending[-1].op = op
-        self.head_op = op
-        self.head_hash = batch_hash
 
     def _mark(self) -> None:
         self.index.add(Mark(self._base(self._segment, self.offset), self._last_boot))
@@ -193,9 +195,12 @@ class LogWriter:
     def finish(self, local_seq: int) -> int:
         """Note the frame as written and return `durable_op`, which it may have moved."""
         pending = self._pending
-        for write in pending:
-            if write.local_seq == local_seq:
-                write.is_done = True
+        if pending[0].local_seq == local_seq:
+            pending[0].is_done = True
+        else:
+            for write in pending:
+                if write.local_seq == local_seq:
+                    write.is_done = True
         while pending and pending[0].is_done:
             write = pending.popleft()
             self._durable_seq = write.local_seq

@@ -195,6 +195,14 @@ def encode_error(exc: Exception, where: str) -> Exception:
     return EncodeError(f"{where}: {text}")
 
 
+def large_payload(what: str, size: int) -> str:
+    """Return the warning about a payload that is allowed but slow to carry around."""
+    return (
+        f"{what} is {size:,} bytes; every replica keeps it for as long as its run, so put large "
+        "documents into a store of their own and pass their key"
+    )
+
+
 def too_large(size: int, limit: int, where: str) -> PayloadTooLarge:
     """Return the error for a payload over the limit."""
     return PayloadTooLarge(

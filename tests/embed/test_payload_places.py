@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fusee
-from fusee import Context, EncodeError, PayloadTooLarge, Query, Signal, workflow
-from fusee.base.limits import PAYLOAD_BYTES_MAX
+from fusee import Context, EncodeError, Engine, PayloadTooLarge, Query, Signal, workflow
+from fusee.base.limits import PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_WARN
 from fusee.record.kinds import SignalReceived, Started
 from tests.support.aio import in_loop
 from tests.support.prefixes import Ledger, crash_at_every_point
@@ -343,3 +343,26 @@ def test_what_except_clauses_see_is_the_same_live_and_on_replay(kind: str) -> No
             assert story.result == ["ValueError", "outer", "KeyError('inner')", "a note"]
 
     scenario()
+
+
+async def large_document() -> str:
+    return "x" * (PAYLOAD_BYTES_WARN + 1)
+
+
+@workflow
+async def carries_much(ctx: Context, text: str) -> int:
+    return len(await ctx.step(large_document)) + len(text)
+
+
+def test_large_payloads_are_named_once_where_they_enter(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with Engine.open(":memory:", workflows=[carries_much]) as engine:
+            await engine.run(carries_much, "w", "y" * PAYLOAD_BYTES_WARN)
+
+    with caplog.at_level("WARNING", logger="fusee"):
+        asyncio.run(main())
+    texts = [record.getMessage() for record in caplog.records]
+    assert [text.split(" is ")[0] for text in texts] == [
+        "the input of 'w'",
+        "the result of step 'large_document'",
+    ]

@@ -169,8 +169,7 @@ def land(device: RamDevice, opened: Opened, batch: Batch, fate: str, random: Ran
         if fate == "kept" or (fate == "torn" and random.random() < 0.5):
             place = writer.offset + start
             image[place : place + 512] = buffer[start : start + 512]
-    writer.begin(digest, len(buffer), writer.durable_op)
-    writer.append(batch.op, batch.hash)
+    writer.begin(digest, len(buffer), writer.durable_op, batch.op, batch.hash)
 
 
 def test_every_boot_starts_above_what_the_last_one_can_have_written():

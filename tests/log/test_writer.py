@@ -16,10 +16,9 @@ def writer() -> LogWriter:
 
 
 def put(log: LogWriter, op: int | None = None, size_bytes: int = 4096) -> int:
-    local_seq = log.begin(bytes(16), size_bytes, log.durable_op)
-    if op is not None:
-        log.append(op, op.to_bytes(16, "little"))
-    return local_seq
+    if op is None:
+        return log.begin(bytes(16), size_bytes, log.durable_op, log.head_op, None)
+    return log.begin(bytes(16), size_bytes, log.durable_op, op, op.to_bytes(16, "little"))
 
 
 def test_S_3_only_the_finished_prefix_without_a_gap_is_durable():
