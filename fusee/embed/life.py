@@ -28,6 +28,7 @@ from fusee.io.clock import SystemClock
 from fusee.io.step_runner import StepRunner
 from fusee.io.threads import StepThreads
 from fusee.loop.ordered import check_ordered_set, install_ordered_set
+from fusee.loop.wait_for import install_wait_for
 from fusee.sdk.runlog import emit
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Life:
     async def open(self) -> None:
         """Open: recover the runs, lead a new view, and let open runs go on."""
         install_ordered_set()
+        install_wait_for()
         check_ordered_set()
         self.assembly = self._assemble(SystemClock(), self._wake_from_thread)
         try:
