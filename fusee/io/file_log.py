@@ -27,11 +27,12 @@ from fusee.io.log_files import (
     retire_segment,
     save_superblock,
 )
+from fusee.log.boot import next_boot
 from fusee.log.frame import FrameKind, encode_frame_into, frame_bytes
 from fusee.log.index import read_batches
 from fusee.log.scan import LogScan
 from fusee.log.segment import SegmentSizes
-from fusee.log.superblock import Checkpoint, Unknown
+from fusee.log.superblock import Checkpoint
 from fusee.log.writer import LogWriter, Preparation
 
 if TYPE_CHECKING:
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
 
     Done = Callable[[BaseException | None], None]
     _Held = tuple[int, int, bytes, bytes, int, Done]
-
-SEQ_GAP = 1024
-"""Every boot starts this far above any local_seq an earlier one can have used."""
 
 
 class Submitter(Protocol):
@@ -136,7 +134,7 @@ class FileLog:
         for batch in scan.batches():
             on_batch(batch)
         end = scan.end
-        booted = _next_boot(stored.superblock, end)
+        booted = next_boot(stored.superblock, end)
         stored = save_superblock(device, booted, stored)
         writer = LogWriter(
             end,
@@ -285,7 +283,7 @@ class FileLog:
         waits for the segment fails.
         """
         if error is None:
-            self._writer.adopt(preparation)
+            error = self._note_segment(preparation)
         else:
             self._writer.abandon(preparation)
         held, self._held = self._held, None
@@ -299,6 +297,20 @@ class FileLog:
         else:
             self._write(*held)
 
+    def _note_segment(self, preparation: Preparation) -> BaseException | None:
+        """Enter a segment in the superblock before its first frame; return why that failed.
+
+        A segment file that is deleted later is missed at open by this entry.
+        """
+        number = preparation.header.number
+        self._writer.adopt(preparation)
+        if self.failed is None:
+            try:
+                self.save_superblock(msgspec.structs.replace(self.superblock, segment_max=number))
+            except BaseException as error:
+                return error  # save_superblock has failed the log
+        return self.failed
+
     def prepare_ahead(self, *, is_needed: bool = False) -> bool:
         """Make the next segment here if it is due; say whether one was made."""
         preparation = self.plan_ahead(is_needed=is_needed)
@@ -310,6 +322,8 @@ class FileLog:
             self.adopt(preparation, error)
             raise
         self.adopt(preparation)
+        if self.failed is not None:
+            raise self.failed
         return True
 
     def trim(self, before_op: int, checkpoint: Checkpoint | None = None) -> int:
@@ -371,22 +385,6 @@ class FileLog:
             self.fail(error)
             raise
         self._log_view = superblock.log_view
-
-
-def _next_boot(superblock: Superblock, end: LogEnd) -> Superblock:
-    """Return the superblock of this boot, written before its first frame (R-4, S-11)."""
-    unknown = superblock.unknown
-    if unknown is not None and end.op >= unknown.op:
-        unknown = None
-    if not end.is_certain:
-        unknown = Unknown(end.op + 1, superblock.log_view)
-    return msgspec.structs.replace(
-        superblock,
-        boot_count=superblock.boot_count + 1,
-        seq_floor=max(superblock.seq_floor, end.local_seq, end.seq_max) + SEQ_GAP,
-        unknown=unknown,
-        ts_us=max(superblock.ts_us, end.ts_us),
-    )
 
 
 def _nobody(error: BaseException | None) -> None:

@@ -197,6 +197,14 @@ def load_headers(read: Read, files: Iterable[str], superblock: Superblock) -> li
                 f"{name}: the file is missing. Restore this directory from a backup.",
                 [f"{name}, byte 0, op {superblock.base.op + 1 if expected == base else 0}"],
             )
+    newest = numbers[-1] if numbers else base
+    if newest < superblock.segment_max:
+        name = segment_name(newest + 1)
+        raise AcknowledgedDataLost(
+            f"{name}: the file is missing, and segments up to {superblock.segment_max} were made."
+            " What it held cannot be told. Restore this directory from a backup.",
+            [f"{name}, byte 0, op 0"],
+        )
     return [_load_header(read, number, superblock) for number in numbers]
 
 

@@ -140,6 +140,8 @@ class Superblock(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """No frame of this or a later boot has a smaller local_seq (see docs, "Provably older")."""
     ts_us: int = 0
     lease_promise_ms_max: int = 0
+    segment_max: int = 0
+    """Newest segment that was made; 0 was written before this field existed."""
 
 
 class Stored(msgspec.Struct, frozen=True, gc=False):

@@ -10,7 +10,12 @@ import msgspec
 import pytest
 
 from fusee.base.checksum import hash128
-from fusee.base.errors import DirectoryRefused, EngineStopped, StorageFull
+from fusee.base.errors import (
+    AcknowledgedDataLost,
+    DirectoryRefused,
+    EngineStopped,
+    StorageFull,
+)
 from fusee.io.file_log import FileLog, LogTrimmed
 from fusee.io.log_files import RESERVE_BYTES
 from fusee.log.segment import segment_name, spare_name
@@ -108,7 +113,7 @@ def test_the_bytes_on_disk_are_pinned():
     opened.seal()
     digests = {name: hash128(data).hex() for name, data in opened.device.content.items()}
     assert digests == {
-        "superblock": "25a7d375259345a9dedaaee292fb5bc4",
+        "superblock": "ccb436c14b2bd8cf1d8cfeca8975e4d3",
         segment_name(1): "475f37072243d13a68d336142b0be7fd",
         segment_name(2): "23d68a75aa41a1b77ace0e70c568489f",
     }, "every directory in the world is written so; add a format instead"
@@ -359,3 +364,27 @@ def test_the_largest_groups_are_written_and_read_back():
 def test_NEW_formats_with_the_identity_it_names():
     superblock = open_log(RamDevice()).log.superblock
     assert (superblock.group_id, superblock.incarnation) == (NEW.group_id, NEW.incarnation)
+
+
+def test_segments_deleted_from_the_end_are_missed():
+    opened = filled(count=200)
+    numbers = sorted(name for name in opened.device.files() if name.startswith("segment-"))
+    assert len(numbers) > 3
+    for kept in range(1, len(numbers)):
+        device = opened.device.copy()
+        for name in numbers[kept:]:
+            del device.content[name]
+        with pytest.raises(AcknowledgedDataLost, match="the file is missing") as lost:
+            open_log(device, new=False)
+        assert lost.value.positions[0].startswith(numbers[kept])
+
+
+def test_a_crash_while_a_segment_is_made_or_noted_loses_nothing():
+    opened = filled(count=30)
+    plan = opened.log.plan_ahead(is_needed=True)
+    assert plan is not None
+    opened.log.carry_out(plan)
+    assert open_log(opened.device.copy(), new=False).batches == opened.batches
+    opened.log.adopt(plan)
+    assert opened.log.superblock.segment_max == plan.header.number
+    assert open_log(opened.device.copy(), new=False).batches == opened.batches

@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fusee.base.errors import EngineError
-from fusee.io.file_log import SEQ_GAP
 from fusee.log.batch import Batch
+from fusee.log.boot import SEQ_GAP
 from fusee.log.ending import EndClass
 from fusee.log.frame import encode_frame_into, frame_bytes
 from fusee.log.superblock import Checkpoint

@@ -1,0 +1,32 @@
+"""The superblock of the next boot: what an open promises before its first frame (R-4, S-11)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fusee.log.superblock import Unknown
+
+if TYPE_CHECKING:
+    from fusee.log.ending import LogEnd
+    from fusee.log.superblock import Superblock
+
+SEQ_GAP = 1024
+"""Every boot starts this far above any local_seq an earlier one can have used."""
+
+
+def next_boot(superblock: Superblock, end: LogEnd) -> Superblock:
+    """Return the superblock of this boot, written before its first frame (R-4, S-11)."""
+    unknown = superblock.unknown
+    if unknown is not None and end.op >= unknown.op:
+        unknown = None
+    if not end.is_certain:
+        unknown = Unknown(end.op + 1, superblock.log_view)
+    return msgspec.structs.replace(
+        superblock,
+        boot_count=superblock.boot_count + 1,
+        seq_floor=max(superblock.seq_floor, end.local_seq, end.seq_max) + SEQ_GAP,
+        unknown=unknown,
+        ts_us=max(superblock.ts_us, end.ts_us),
+    )
