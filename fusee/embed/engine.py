@@ -146,7 +146,7 @@ class Engine:
     @property
     def life(self) -> Life:
         """The open parts of the engine, for the command line and for tests."""
-        if self._life is None:
+        if self._life is None or not self._life.was_opened:
             raise EngineError("the engine is not open: use `async with Engine.open(...)`")
         return self._life
 

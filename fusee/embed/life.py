@@ -27,8 +27,10 @@ from fusee.io.clock import SystemClock
 from fusee.io.step_runner import StepRunner
 from fusee.io.threads import StepThreads
 from fusee.io.wakeup import wake_loop
+from fusee.loop.illegal import refuse
 from fusee.loop.ordered import check_ordered_set, install_ordered_set
 from fusee.loop.wait_for import install_wait_for
+from fusee.loop.workflow_loop import WorkflowLoop
 from fusee.sdk.runlog import emit
 
 if TYPE_CHECKING:
@@ -72,6 +74,11 @@ class Life:
         self._admin: AdminServer | None = None
         self._closed = False
         self._is_open = False
+
+    @property
+    def was_opened(self) -> bool:
+        """Whether opening succeeded; true also after the end."""
+        return self._is_open
 
     async def open(self) -> None:
         """Open: recover the runs, lead a new view, and let open runs go on."""
@@ -147,7 +154,10 @@ class Life:
             raise EngineStopped("the engine is closed")
         if self.assembly.directory is not None:
             self.assembly.directory.check_owner()
-        if asyncio.get_running_loop() is not self._loop:
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            if isinstance(loop, WorkflowLoop):
+                refuse("a call of an engine", "move it into ctx.step(...), or use ctx.external(id)")
             raise RuntimeError("the engine belongs to another event loop; call it there")
 
     # ------------------------------------------------------------ stopping

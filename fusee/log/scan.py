@@ -50,11 +50,12 @@ class LogScan:
     def __init__(
         self, read: Read, files: Iterable[str], superblock: Superblock, *, is_alone: bool = True
     ) -> None:
-        self._read = read
+        self._device_read = read
+        self._unreadable: list[tuple[str, int]] = []
         self._superblock = superblock
         self._is_alone = is_alone
         self._headers = load_headers(read, files, superblock)
-        windows = [Window(read, header) for header in self._headers]
+        windows = [Window(self._read, header) for header in self._headers]
         chain = Chain(superblock.base, superblock)
         self._walk = Walk(chain, windows, superblock.base.offset)
         self._end: LogEnd | None = None
@@ -89,6 +90,15 @@ class LogScan:
             if frame.batch is not None:
                 yield frame.batch
         self._end = self._close(walk)
+
+    def _read(self, file: str, offset: int, size: int) -> bytes:
+        """Read through the device, noting the single blocks that it cannot read."""
+        try:
+            return self._device_read(file, offset, size)
+        except OSError:
+            if size == BLOCK_SIZE:
+                self._unreadable.append((file, offset))
+            raise
 
     def _check_vouch(self, frame: Frame, window: Window, offset: int) -> None:
         """I-4: the log must hold the very batch that the superblock vouches for."""
@@ -143,7 +153,21 @@ class LogScan:
             )
         if self._is_alone and end.case == 6:
             raise _acknowledged_data_lost(end)
+        if self._is_alone and not end.is_certain:
+            self._check_readable(end.place)
         return end
+
+    def _check_readable(self, place: Place) -> None:
+        """An error of the disk is no end of the log: what lies there may read well next time."""
+        behind = [where for where in self._unreadable if where >= (place.file, place.offset)]
+        if not behind:
+            return
+        raise DirectoryRefused(
+            f"{place}: the disk reports errors when it is read here (in {min(behind)[0]}, from byte"
+            f" {min(behind)[1]} on). Whether acknowledged data lies there cannot be told. Nothing"
+            " was opened or changed. Mend the disk or its connection and open again, or restore"
+            " this directory from a backup."
+        )
 
 
 def _acknowledged_data_lost(end: LogEnd) -> AcknowledgedDataLost:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 ROUNDS_MAX = 100
 EVICTED_CALLS_MAX = 1_000
 """Calls on ctx that raise Evicted before one is parked instead, to get out of an endless loop."""
+EVICTED_CALLS_AGAIN = 10
+"""And after the first one that was parked: a run that swallows everything costs milliseconds."""
 CALLBACKS_MIN = 10_000
 CALLBACKS_PER_TASK = 20
 

@@ -22,7 +22,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fusee.loop.asyncgens import AsyncGens
-from fusee.loop.evict import EVICTED_CALLS_MAX, Evicted, leak, unwind
+from fusee.loop.evict import EVICTED_CALLS_AGAIN, EVICTED_CALLS_MAX, Evicted, leak, unwind
 from fusee.loop.handles import Ready, Timer
 from fusee.loop.illegal import IllegalCalls, refuse
 from fusee.loop.tasks import WorkflowFuture, WorkflowTask
@@ -287,8 +287,10 @@ class WorkflowLoop(IllegalCalls):
         Code that catches it and calls again for ever gets a future that never completes instead.
         """
         self._evicted_calls += 1
-        if self._evicted_calls % EVICTED_CALLS_MAX:
+        if self._evicted_calls < EVICTED_CALLS_MAX:
             raise Evicted
+        # It is such a loop. The next rounds need not find out again at the same price.
+        self._evicted_calls -= EVICTED_CALLS_AGAIN
         return WorkflowFuture(self)
 
     def close(self) -> None:

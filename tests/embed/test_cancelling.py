@@ -12,6 +12,7 @@ import pytest
 import fusee
 from fusee import Context, Retry, Signal, StepCancelled, workflow
 from fusee.record.kinds import Completed
+from tests.support import children
 from tests.support.aio import in_loop, spin
 from tests.support.prefixes import Ledger, crash_at_every_point
 from tests.support.steps import Held
@@ -341,6 +342,13 @@ def test_a_cancellation_that_meets_a_result_wins(style: str) -> None:
         assert story.result == ["CancelledError", "cancelled once"]
 
     scenario()
+
+
+def test_an_engine_gives_wait_for_the_meaning_of_3_12() -> None:
+    # In a process of its own: other tests of this one have exchanged the function already.
+    done = children.run("tests.support.waiting")
+
+    assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 @workflow

@@ -7,6 +7,7 @@ import re
 import signal
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -115,6 +116,32 @@ async def test_calls_from_another_thread_or_loop_are_refused() -> None:
             await asyncio.sleep(0)
         assert "another event loop" in str(found[0])
         assert world.log == []
+
+
+@in_loop
+async def test_an_engine_called_from_workflow_code_names_the_line_and_the_way() -> None:
+    @workflow
+    async def starts_another(ctx: Context) -> None:
+        await world.engine.start(tries, "other", 0)
+
+    async with opened(starts_another, tries) as world:
+        with pytest.raises(fusee.WorkflowFailed, match=r"test_illegal\.py:\d+; .*ctx\.external"):
+            await world.engine.run(starts_another, "w")
+
+
+@in_loop
+async def test_an_engine_that_could_not_be_opened_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    engine = fusee.Engine.open(file, workflows=[tries])
+    with pytest.raises(fusee.DirectoryRefused):
+        await engine.__aenter__()
+
+    with pytest.raises(fusee.EngineError, match="not open"):
+        await engine.start(tries, "w", 0)
+    with pytest.raises(fusee.EngineError, match="not open"):
+        engine.get(tries, "w")
+    await engine.close()
 
 
 @in_loop

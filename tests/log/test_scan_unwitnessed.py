@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from fusee.base.errors import DirectoryRefused
 from fusee.base.limits import BLOCK_SIZE
 from fusee.log.ending import EndClass
+from fusee.log.scan import LogScan
 from fusee.log.superblock import BatchId
 from tests.support.damage import Written, expect
 
@@ -19,10 +23,30 @@ def test_case_4_damaged_content_keeps_its_identity_and_is_reported_loudly():
     assert f"{log.file}, byte {log.offset}, op 3" in opened.end.report
 
 
-def test_case_4_holds_for_a_block_of_the_body_that_cannot_be_read():
+@pytest.mark.parametrize("block", [0, 2])
+def test_what_the_disk_cannot_read_is_refused_alone_and_may_be_well_the_next_time(block):
     log = Written(size=13_000)
-    log.device.unreadable.add((log.file, log.offset + 2 * BLOCK_SIZE))
-    expect(log.reopen(), 2, EndClass.FAULTY, 4)
+    log.device.unreadable.add((log.file, log.offset + block * BLOCK_SIZE))
+
+    with pytest.raises(DirectoryRefused, match="reports errors when it is read"):
+        log.reopen()
+
+    log.device.unreadable.clear()
+    assert log.reopen().log.head_op == 3
+
+
+@pytest.mark.parametrize(("block", "kind", "case"), [(0, "U", 5), (2, "F", 4)])
+def test_cases_4_and_5_hold_for_a_block_that_cannot_be_read_where_peers_can_be_asked(
+    block, kind, case
+):
+    log = Written(size=13_000)
+    log.device.unreadable.add((log.file, log.offset + block * BLOCK_SIZE))
+    device = log.device
+    found = LogScan(device.read, device.files(), log.opened.log.superblock, is_alone=False)
+
+    assert len(list(found.batches())) == 2
+
+    assert (found.end.end_class, found.end.case) == (kind, case)
 
 
 def test_case_5_an_unreadable_header_without_an_older_unit_is_unknown():
@@ -31,12 +55,6 @@ def test_case_5_an_unreadable_header_without_an_older_unit_is_unknown():
     opened = log.reopen()
     expect(opened, 2, EndClass.UNKNOWN, 5)
     assert "op 3" in opened.recovered.reports[0]
-
-
-def test_case_5_holds_for_a_header_block_that_cannot_be_read():
-    log = Written()
-    log.device.unreadable.add((log.file, log.offset))
-    expect(log.reopen(), 2, EndClass.UNKNOWN, 5)
 
 
 def test_case_5_holds_for_a_discarded_block_that_reads_as_zeros():

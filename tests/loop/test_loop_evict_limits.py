@@ -47,6 +47,22 @@ def test_code_that_refuses_is_named_and_left_alone(waiting: str) -> None:
     assert saga.caught == []
 
 
+def test_code_that_swallows_everything_is_given_up_after_a_few_thousand_calls() -> None:
+    calls = 0
+
+    async def main() -> None:
+        nonlocal calls
+        while True:
+            try:
+                calls += 1
+                await ctx_call()
+            except BaseException:
+                pass
+
+    assert evict(main()) == ["Task-1"]
+    assert calls < 3_000
+
+
 def test_code_that_spins_once_it_is_evicted_is_named() -> None:
     async def main() -> None:
         try:
