@@ -47,6 +47,8 @@ MakeSubmitter = Callable[["Device", Wake, "Clock"], Submitter]
 SEAL_FAST_S = 0.002
 SEAL_SLOW_S = 0.050
 FAST_FLUSH_NS = 300_000
+CLOCK_BEHIND_S = 5.0
+"""How far a clock may be set back without a word."""
 
 
 @dataclass(slots=True)
@@ -128,11 +130,22 @@ def assemble_on(
         LocalNode(_lead_new_view(log, recovered.ts_us), log, clock),
         recovery.finish(),
         SEAL_FAST_S if fast else SEAL_SLOW_S,
-        recovered.reports,
+        (*recovered.reports, *_clock_reports(recovered.ts_us, clock)),
         directory,
         device,
         submitter,
         log,
+    )
+
+
+def _clock_reports(ts_us: int, clock: Clock) -> tuple[str, ...]:
+    """Say that time stands still: to its runs that looks like a timer that never fires."""
+    behind_s = (ts_us - clock.wall_us()) / 1e6
+    if behind_s < CLOCK_BEHIND_S:
+        return ()
+    return (
+        f"the wall clock is {behind_s:,.0f} s behind the newest record of the log: it was set back,"
+        " or ran ahead before. Sleeps, timeouts and retries wait until it has caught up",
     )
 
 
