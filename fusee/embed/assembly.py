@@ -6,6 +6,7 @@ on some storage.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fusee.base.checksum import NO_HASH
+from fusee.base.errors import DirectoryRefused
 from fusee.base.ids import BatchHash, Epoch, OpNumber, View
 from fusee.base.limits import SHARD_COUNT
 from fusee.engine.recovery import Recovery
@@ -96,11 +98,25 @@ def assemble_directory(path: Path, clock: Clock, wake: Wake) -> Assembly:
     try:
         device = open_device(path)
         return assemble_on(device, directory, clock, wake)
-    except BaseException:
+    except BaseException as error:
         if device is not None:
             device.close()
         directory.release()
+        if isinstance(error, OSError):
+            raise _refusal(path, error) from error
         raise
+
+
+def _refusal(path: Path, error: OSError) -> DirectoryRefused:
+    """A disk that is full or fails while a directory is opened; opening again repeats it all."""
+    advice = "see to the disk"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        advice = "free some space"
+    elif error.errno in (errno.EMFILE, errno.ENFILE):
+        advice = "raise the limit on open files (ulimit -n)"
+    return DirectoryRefused(
+        f"{path} cannot be opened: {error.strerror or error}; {advice}, and open it again"
+    )
 
 
 def assemble_on(
