@@ -6,6 +6,7 @@ on some storage.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fusee.base.checksum import NO_HASH
+from fusee.base.errors import DirectoryRefused
 from fusee.base.ids import BatchHash, Epoch, OpNumber, View
 from fusee.base.limits import SHARD_COUNT
 from fusee.engine.recovery import Recovery
@@ -50,6 +52,8 @@ LOGGER = logging.getLogger("fusee")
 SEAL_FAST_S = 0.002
 SEAL_SLOW_S = 0.050
 FAST_FLUSH_NS = 300_000
+CLOCK_BEHIND_S = 5.0
+"""How far a clock may be set back without a word."""
 
 
 @dataclass(slots=True)
@@ -99,11 +103,25 @@ def assemble_directory(path: Path, clock: Clock, wake: Wake) -> Assembly:
         for name in device.remove_unfinished():
             LOGGER.info("%s: removed %s, which a crash left half made", path, name)
         return assemble_on(device, directory, clock, wake)
-    except BaseException:
+    except BaseException as error:
         if device is not None:
             device.close()
         directory.release()
+        if isinstance(error, OSError):
+            raise _refusal(path, error) from error
         raise
+
+
+def _refusal(path: Path, error: OSError) -> DirectoryRefused:
+    """A disk that is full or fails while a directory is opened; opening again repeats it all."""
+    advice = "see to the disk"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        advice = "free some space"
+    elif error.errno in (errno.EMFILE, errno.ENFILE):
+        advice = "raise the limit on open files (ulimit -n)"
+    return DirectoryRefused(
+        f"{path} cannot be opened: {error.strerror or error}; {advice}, and open it again"
+    )
 
 
 def assemble_on(
@@ -133,11 +151,22 @@ def assemble_on(
         LocalNode(_lead_new_view(log, recovered.ts_us), log, clock),
         recovery.finish(),
         SEAL_FAST_S if fast else SEAL_SLOW_S,
-        recovered.reports,
+        (*recovered.reports, *_clock_reports(recovered.ts_us, clock)),
         directory,
         device,
         submitter,
         log,
+    )
+
+
+def _clock_reports(ts_us: int, clock: Clock) -> tuple[str, ...]:
+    """Say that time stands still: to its runs that looks like a timer that never fires."""
+    behind_s = (ts_us - clock.wall_us()) / 1e6
+    if behind_s < CLOCK_BEHIND_S:
+        return ()
+    return (
+        f"the wall clock is {behind_s:,.0f} s behind the newest record of the log: it was set back,"
+        " or ran ahead before. Sleeps, timeouts and retries wait until it has caught up",
     )
 
 

@@ -16,6 +16,7 @@ from fusee.base.errors import (
     EngineStopped,
     FuseeError,
     Overloaded,
+    StepFailed,
     WorkflowCancelled,
     WorkflowFailed,
     WorkflowTerminated,
@@ -313,7 +314,10 @@ def outcome_of(ended: Run | Finished, codec: Codec) -> Any:
             return codec.decode(closed.payload)
         case Status.FAILED:
             error = decode_failure(closed.payload)
-            raise WorkflowFailed(f"run {key} failed: {type(error).__name__}: {error}") from error
+            name = type(error).__name__
+            if isinstance(error, StepFailed) and error.type:
+                name = error.type  # Its class cannot be rebuilt here, but has a name.
+            raise WorkflowFailed(f"run {key} failed: {name}: {error}") from error
         case Status.TERMINATED:
             raise WorkflowTerminated(f"run {key} was terminated: {closed.reason}")
         case Status.CANCELLED:

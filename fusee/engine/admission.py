@@ -51,15 +51,15 @@ class Admitted(msgspec.Struct):
 
 def start(core: Core, workflow_id: str, started: Started, policy: StartPolicy) -> Admitted:
     """Begin a run, or find the one that the policy leads to. Raises `Refused`."""
+    known = core.table.of_request(workflow_id, started.request_id)
+    if known is not None:
+        facts = known.started() if isinstance(known, Finished) else known.facts()
+        return Admitted(known, _ticket(core, known), True, facts.input != started.input)
     before = core.table.latest(workflow_id)
     if before is None:
         return _begin(core, workflow_id, started)
-    facts = before.started() if isinstance(before, Finished) else before.facts()
-    ticket = core.gate.committed if isinstance(before, Finished) else before.last_ticket
-    if facts.request_id == started.request_id:
-        return Admitted(before, ticket, True, facts.input != started.input)
     if not isinstance(before, Finished) and before.is_open:
-        return _conflict(core, before, facts, started, policy)
+        return _conflict(core, before, before.facts(), started, policy)
     status = before.status if isinstance(before, Finished) else before.closed_status
     if policy.reuse == "allow" or (
         policy.reuse == "allow_failed_only" and status is not Status.COMPLETED
@@ -73,8 +73,13 @@ def start(core: Core, workflow_id: str, started: Started, policy: StartPolicy) -
             "with engine.options(reuse='allow')",
             before,
         ),
-        ticket,
+        _ticket(core, before),
     )
+
+
+def _ticket(core: Core, run: Run | Finished) -> Ticket:
+    """Return what an answer that tells of the run depends on."""
+    return core.gate.committed if isinstance(run, Finished) else run.last_ticket
 
 
 def _conflict(

@@ -26,13 +26,15 @@ class DamagedTable(Exception):
 class RunTable:
     """Runs by workflow ID; the latest of each, and the finished ones before it."""
 
-    __slots__ = ("_latest", "_older", "open_count", "shard_count")
+    __slots__ = ("_latest", "_older", "_requests", "open_count", "shard_count")
 
     def __init__(self, shard_count: int) -> None:
         self.shard_count = shard_count
         self.open_count = 0
         self._latest: dict[str, Run | Finished] = {}
         self._older: dict[tuple[str, int], Run | Finished] = {}
+        self._requests: dict[str, dict[bytes, Ordinal]] = {}
+        """By ID, which request began which of its older runs."""
 
     def __len__(self) -> int:
         return len(self._latest) + len(self._older)
@@ -55,6 +57,15 @@ class RunTable:
             raise DamagedTable(f"records of {workflow_id}/{ordinal}, which is not open")
         return run
 
+    def of_request(self, workflow_id: str, request_id: bytes) -> Run | Finished | None:
+        """Return the run of an ID that a request began, however many runs came after it."""
+        latest = self._latest.get(workflow_id)
+        if latest is None or _started(latest).request_id == request_id:
+            return latest
+        requests = self._requests.get(workflow_id)
+        ordinal = None if requests is None else requests.get(request_id)
+        return None if ordinal is None else self._older[workflow_id, ordinal]
+
     def all(self) -> Iterator[Run | Finished]:
         """Iterate over every run, in order of first use of its ID."""
         yield from self._latest.values()
@@ -72,6 +83,8 @@ class RunTable:
             assert not (isinstance(before, Run) and before.is_open), "two open runs of one ID"
             ordinal = before.ordinal + 1
             self._older[workflow_id, before.ordinal] = before
+            requests = self._requests.setdefault(workflow_id, {})
+            requests[_started(before).request_id] = before.ordinal
         shard = ShardId(shard_of(workflow_id, self.shard_count))
         run = self._latest[workflow_id] = Run(workflow_id, Ordinal(ordinal), shard, started)
         self.open_count += 1
@@ -98,3 +111,7 @@ class RunTable:
         else:
             self._older[run.workflow_id, run.ordinal] = finished
         return finished
+
+
+def _started(run: Run | Finished) -> Started:
+    return run.started() if isinstance(run, Finished) else run.facts()

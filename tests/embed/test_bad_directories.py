@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+import resource
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -206,6 +207,16 @@ def test_a_file_in_place_of_the_directory_is_refused(tmp_path):
     with pytest.raises(DirectoryRefused, match="not a directory"):
         asyncio.run(_open(tmp_path / "log"))
     assert (tmp_path / "log").read_bytes() == b"mine"
+
+
+def test_a_disk_that_fails_while_the_directory_is_opened_is_a_refusal(tmp_path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024 * 1024, limits[1]))
+    try:
+        with pytest.raises(DirectoryRefused, match="File too large; see to the disk, and open it"):
+            asyncio.run(_open(tmp_path / "log"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_a_directory_with_files_of_others_is_used_beside_them(tmp_path):

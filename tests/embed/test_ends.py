@@ -374,3 +374,17 @@ async def test_errors_nobody_awaits_are_told_in_the_log(caplog: pytest.LogCaptur
     async with opened(drops_a_failing_task, log=log[:-1]) as again:
         await again.engine.get(drops_a_failing_task, "w").result()
     assert "ZeroDivisionError" not in caplog.text, "replay is mute"
+
+
+@in_loop
+async def test_a_failure_whose_class_is_not_known_here_is_named_all_the_same() -> None:
+    @workflow
+    async def fails(ctx: Context) -> None:
+        class Overdrawn(Exception):
+            pass
+
+        raise Overdrawn("by 3 EUR")
+
+    async with opened(fails) as world:
+        with pytest.raises(WorkflowFailed, match=r"failed: .*Overdrawn: by 3 EUR"):
+            await world.engine.run(fails, "w")
