@@ -160,13 +160,14 @@ def assemble_on(
 
 
 def _clock_reports(ts_us: int, clock: Clock) -> tuple[str, ...]:
-    """Say that time stands still: to its runs that looks like a timer that never fires."""
+    """Say that the time of runs is ahead of the clock: dates come early and waits last longer."""
     behind_s = (ts_us - clock.wall_us()) / 1e6
     if behind_s < CLOCK_BEHIND_S:
         return ()
     return (
         f"the wall clock is {behind_s:,.0f} s behind the newest record of the log: it was set back,"
-        " or ran ahead before. Sleeps, timeouts and retries wait until it has caught up",
+        " or ran ahead before. Time goes on from that record, 1/16 slower, until it has caught up;"
+        " what waits for a date ends early by as much",
     )
 
 

@@ -42,12 +42,15 @@ class LocalNode:
         self.busy = False
         """Whether a write is in flight; the next one takes everything appended since."""
         self.pressure = Pressure.NONE
-        self.recent_us = state.head_ts_us
+        self.recent_us: int = state.head_ts_us
         self.batches_written = 0
         self.tickets = Tickets()
         self.append = self.tickets.append
         """Append one group; see `CommitLog.append`. The tickets' own method: one call a turn."""
         self._clock = clock
+        self._slowed_us: int = 0
+        self._slowed_from_us: int = 0
+        self._slowed_from_ns: int = 0
         self._durable_op = self._writing_op = state.durable_op
         self._on_commit: Callable[[Ticket], None] = _nobody_listens
         self._on_stop: Callable[[Stopped], None] = _nobody_listens
@@ -96,11 +99,24 @@ class LocalNode:
             self.pressure = Pressure.STOP_STEPS
 
     def now_us(self) -> int:
-        """Group time: the wall clock, held flat where it is behind what was recorded."""
+        """Group time: the wall clock, or the slowed time where that is behind what was recorded."""
         now_us = self._clock.wall_us()
         if now_us > self.recent_us:
             self.recent_us = now_us
             return now_us
+        return self._slowed_time_us()
+
+    def _slowed_time_us(self) -> int:
+        """Go on from what was recorded, slower than the wall clock, which so catches up.
+
+        Held flat instead, one clock that ran an hour ahead and was corrected would stop every
+        sleep, timeout and retry for an hour.
+        """
+        now_ns = self._clock.monotonic_ns()
+        if self.recent_us != self._slowed_us:
+            self._slowed_from_us, self._slowed_from_ns = self.recent_us, now_ns
+        passed_us = (now_ns - self._slowed_from_ns) * 15 // 16_000
+        self._slowed_us = self.recent_us = self._slowed_from_us + passed_us
         return self.recent_us
 
     def read(self, from_op: OpNumber, bytes_max: int) -> list[Batch]:
