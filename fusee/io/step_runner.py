@@ -333,12 +333,13 @@ class StepRunner:
             self._cancelled(attempt)
         elif isinstance(error, MayNotAct):
             self._wait_to_act(attempt)
-        elif isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
-            # The process, or the function's task, is being taken down: not an outcome.
+        elif isinstance(error, KeyboardInterrupt | SystemExit):
+            # The process is being taken down: not an outcome.
             step_lost(attempt.run, attempt, attempt.op.position)
-            if not isinstance(error, GeneratorExit):
-                self._on_interrupt(error)
-                raise error  # Out of the application's loop, from wherever the step ran.
+            self._on_interrupt(error)
+            raise error  # Out of the application's loop, from wherever the step ran.
+        elif isinstance(error, GeneratorExit) and (self.closing or not self._loop.is_running()):
+            step_lost(attempt.run, attempt, attempt.op.position)  # Its coroutine was thrown away.
         else:
             self._fail(attempt, error)
 

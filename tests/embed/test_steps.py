@@ -163,3 +163,30 @@ async def test_read_only_steps_run_at_once_and_the_next_effectful_one_waits_for_
         disk.release()
         await world.settle()
         assert await (await start).result() == "paid"
+
+
+def gives_up() -> int:
+    raise GeneratorExit
+
+
+async def gives_up_later() -> int:
+    await asyncio.sleep(0)
+    raise GeneratorExit
+
+
+@workflow
+async def asks_who_gives_up(ctx: Context) -> list[str]:
+    seen: list[str] = []
+    for function in (gives_up, gives_up_later):
+        try:
+            await ctx.step(function)
+        except fusee.StepFailed as error:
+            seen.append(error.type)
+    return seen
+
+
+@in_loop
+async def test_a_function_that_raises_GeneratorExit_has_failed() -> None:
+    async with opened(asks_who_gives_up) as world:
+        run = await world.engine.start(asks_who_gives_up, "who")
+        assert await run.result(timeout=20) == ["builtins:GeneratorExit"] * 2
