@@ -13,6 +13,8 @@ UNIT_SIZE = 512
 BLOCK_SIZE = 4 * KIB
 SEGMENT_SIZE_FIRST = 4 * MIB
 SEGMENT_SIZE = 64 * MIB
+STORAGE_RESERVE_BYTES = 2 * SEGMENT_SIZE + 64 * MIB
+"""With less free space than this new work is refused, so that runs in progress can finish."""
 BATCH_CLOSE_BYTES = 1 * MIB
 """A batch is closed before it would grow past this; one larger group is alone in its batch."""
 GROUP_BYTES_MAX = 6 * MIB

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from fusee.base.errors import AlreadyFinished, AlreadyRunning, StorageFull
+from fusee.base.limits import MIB, STORAGE_RESERVE_BYTES
 from fusee.engine.messages import Refused
 from fusee.engine.run import Finished
 from fusee.engine.turns import closed
@@ -126,7 +127,7 @@ def _replace(core: Core, run: Run, started: Started) -> Admitted:
 def _check_room(core: Core) -> None:
     if core.storage_full:
         error = StorageFull(
-            "the disk is nearly full: runs in progress may finish, new ones are refused; free "
-            "space on the file system of the engine's directory"
+            "the disk is nearly full: runs in progress may finish, new ones are refused; keep "
+            f"{STORAGE_RESERVE_BYTES // MIB} MiB free on the file system of the engine's directory"
         )
         raise Refused(error, core.gate.committed)

@@ -80,7 +80,9 @@ class Recovered(msgspec.Struct, frozen=True):
         if self.end.report:
             lines.append(self.end.report)
         if self.repaired_copies:
-            lines.append(f"superblock: copies {list(self.repaired_copies)} were bad; rewritten")
+            lines.append(
+                f"superblock: copies {list(self.repaired_copies)} were bad or older; rewritten"
+            )
         return tuple(lines)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fusee.base.errors import DirectoryRefused, StorageFull
-from fusee.base.limits import BLOCK_SIZE, MIB, SEGMENT_SIZE, SHARD_COUNT
+from fusee.base.limits import BLOCK_SIZE, MIB, SHARD_COUNT, STORAGE_RESERVE_BYTES
 from fusee.log import superblock as sb
 from fusee.log.segment import (
     DATA_START,
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from fusee.log.device import Device
     from fusee.log.writer import Preparation
 
-RESERVE_BYTES = 2 * SEGMENT_SIZE + 64 * MIB
-"""Below this much free space new work is refused, so that runs in progress can finish."""
-
 _SEQ_BEFORE_FIRST = 1
 """local_seq of the fill of the first segment; 0 stays unused, so that no tag is all zeros."""
 
@@ -56,7 +53,7 @@ class NewGroup(msgspec.Struct, frozen=True):
 
 def is_storage_low(device: Device) -> bool:
     """Whether starts should be refused for want of space."""
-    return device.free_bytes() < RESERVE_BYTES
+    return device.free_bytes() < STORAGE_RESERVE_BYTES
 
 
 # ---------------------------------------------------------------- superblock

@@ -10,8 +10,8 @@ import pytest
 
 from fusee import EngineStopped, StorageFull
 from fusee.base.errors import DirectoryLocked
+from fusee.base.limits import STORAGE_RESERVE_BYTES
 from fusee.io.directory import Directory
-from fusee.io.log_files import RESERVE_BYTES
 from tests.support.crash_device import CrashDevice, Failure
 from tests.support.engines import engine_on, formatted
 from tests.support.shop import Shop
@@ -138,13 +138,13 @@ def test_starts_are_refused_before_the_disk_is_full_and_open_runs_finish():
         async with engine_on(device, shop) as engine:
             await engine.start(shop.book, "book", 1)
             run = await engine.start(shop.order, "anna", "anna")
-            device.free = RESERVE_BYTES - 1
+            device.free = STORAGE_RESERVE_BYTES - 1
             engine.life.upkeep._look_at_space()
-            with pytest.raises(StorageFull, match="free space"):
+            with pytest.raises(StorageFull, match="192 MiB free"):
                 await engine.start(shop.chain, "chain", 1)
             await run.signal("approve", "yes")
             assert (await run.result())[-2] == "yes"
-            device.free = RESERVE_BYTES
+            device.free = STORAGE_RESERVE_BYTES
             engine.life.upkeep._look_at_space()
             await engine.run(shop.chain, "chain", 1)
 
@@ -159,7 +159,7 @@ def test_an_engine_opened_on_a_full_disk_takes_starts_again_once_there_is_space(
         async with engine_on(device, shop) as engine:
             with pytest.raises(StorageFull):
                 await engine.start(shop.chain, "chain", 1)
-            device.free = RESERVE_BYTES
+            device.free = STORAGE_RESERVE_BYTES
             async with asyncio.timeout(20):
                 while True:
                     try:

@@ -16,8 +16,8 @@ from fusee.base.errors import (
     EngineStopped,
     StorageFull,
 )
+from fusee.base.limits import STORAGE_RESERVE_BYTES
 from fusee.io.file_log import FileLog, LogTrimmed
-from fusee.io.log_files import RESERVE_BYTES
 from fusee.log.segment import segment_name, spare_name
 from fusee.log.superblock import COPY_DISTANCE, Checkpoint, SuperblockRefused
 from tests.support.logs import NEW, SMALL, Opened, next_batch, open_log
@@ -281,9 +281,9 @@ def test_a_full_disk_refuses_the_batch_and_keeps_the_log():
 
 def test_storage_is_low_below_the_reserve():
     opened = open_log(RamDevice())
-    opened.device.free = RESERVE_BYTES
+    opened.device.free = STORAGE_RESERVE_BYTES
     assert not opened.log.is_storage_low
-    opened.device.free = RESERVE_BYTES - 1
+    opened.device.free = STORAGE_RESERVE_BYTES - 1
     assert opened.log.is_storage_low
 
 
