@@ -28,6 +28,7 @@ from fusee.io import fork
 from fusee.io.aligned import FrameMemory, Staging
 from fusee.io.methods import Method, open_flags, put_of
 from fusee.io.naming import UNFINISHED, create_file, drop_cache, rename_file
+from fusee.log.superblock import FILE as SUPERBLOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 _O_DIRECT: int = getattr(os, "O_DIRECT", 0)
 _READ_BYTES_MAX = 1 << 20
+_FILES_OPEN_MAX = 16
+"""Of each kind; a log of hundreds of segments must not use up a process's descriptors."""
 # How file systems say "not with O_DIRECT".
 _REFUSALS = (errno.EINVAL, errno.EOPNOTSUPP)
 
@@ -42,8 +45,8 @@ _REFUSALS = (errno.EINVAL, errno.EOPNOTSUPP)
 class FileDevice:
     """Files of one directory, written durably by one method.
 
-    Reads and `create` may run beside a write in other threads, as long as they concern
-    other files.
+    Reads (of one thread at a time) and `create` may run beside a write in other threads, as
+    long as they concern other files.
     """
 
     def __init__(self, directory: Path, method: Method, flush_ns: int) -> None:
@@ -192,6 +195,10 @@ class FileDevice:
         except OSError as error:
             self._fail(error)
             raise self._named(error, f"opening it for {self.method.label}", file) from error
+        # Two files at most are being written beside the superblock, and they are the newest.
+        written = [name for name in self._write_fds if name != SUPERBLOCK]
+        if len(written) >= _FILES_OPEN_MAX:
+            os.close(self._write_fds.pop(written[0]))
         self._write_fds[file] = fd
         return fd
 
@@ -202,6 +209,9 @@ class FileDevice:
             if error.errno not in _REFUSALS:
                 raise self._named(error, "opening it to read", file) from error
             reader = (self._open(file, os.O_RDONLY), False)
+        if len(self._read_fds) >= _FILES_OPEN_MAX:
+            oldest, *_ = self._read_fds
+            self._forget_reader(oldest)
         self._read_fds[file] = reader
         return reader
 

@@ -210,6 +210,25 @@ def test_close_is_idempotent_and_leaves_no_descriptor(directory):
         assert len(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc lists the descriptors")
+def test_a_log_of_many_segments_uses_few_descriptors(device):
+    before = len(os.listdir("/proc/self/fd"))
+    names = [f"segment-{number:012}" for number in range(100)]
+    device.create("superblock", [blocks("s")])
+    device.write("superblock", 0, blocks("S"))
+    for number, name in enumerate(names):
+        device.create(name, [blocks("-")])
+        device.write(name, 0, bytes([number]) * BLOCK_SIZE)
+    for number, name in enumerate(names):
+        assert device.read(name, 0, BLOCK_SIZE) == bytes([number]) * BLOCK_SIZE
+    device.write("superblock", 0, blocks("T"))
+    device.write(names[0], 0, blocks("0"))
+
+    assert device.read(names[0], 0, BLOCK_SIZE) == blocks("0")
+    assert device.read("superblock", 0, BLOCK_SIZE) == blocks("T")
+    assert len(os.listdir("/proc/self/fd")) - before <= 40
+
+
 def test_a_closed_device_refuses(directory):
     device = FileDevice(directory, candidate_methods()[0], 0)
     device.create("a", [blocks("x")])
