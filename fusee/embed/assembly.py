@@ -52,6 +52,8 @@ LOGGER = logging.getLogger("fusee")
 SEAL_FAST_S = 0.002
 SEAL_SLOW_S = 0.050
 FAST_FLUSH_NS = 300_000
+LIES_AFTER_FAILURE = "a write failed on a buffered device"
+"""Why a lock is kept: after a failed write the page cache may show what the disk does not hold."""
 CLOCK_BEHIND_S = 5.0
 """How far a clock may be set back without a word."""
 
@@ -104,12 +106,19 @@ def assemble_directory(path: Path, clock: Clock, wake: Wake) -> Assembly:
             LOGGER.info("%s: removed %s, which a crash left half made", path, name)
         return assemble_on(device, directory, clock, wake)
     except BaseException as error:
-        if device is not None:
-            device.close()
-        directory.release()
+        abandon(directory, device)
         if isinstance(error, OSError):
             raise _refusal(path, error) from error
         raise
+
+
+def abandon(directory: Directory, device: FileDevice | None) -> None:
+    """Let go of a directory that could not be opened, unless this process must not try again."""
+    if device is not None:
+        if device.failure is not None and device.is_buffered:
+            directory.withhold_release(LIES_AFTER_FAILURE)
+        device.close()
+    directory.release()
 
 
 def _refusal(path: Path, error: OSError) -> DirectoryRefused:

@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from fusee.base.errors import EngineStopped
-from fusee.embed.assembly import Assemble, Assembly
+from fusee.embed.assembly import LIES_AFTER_FAILURE, Assemble, Assembly
 from fusee.embed.client import Client
 from fusee.embed.owner import serve
 from fusee.embed.programs import Registry, loader
@@ -171,8 +171,7 @@ class Life:
         self.runner.stop()
         directory, device = self.assembly.directory, self.assembly.device
         if directory is not None and getattr(device, "is_buffered", False):
-            # After a failed flush the page cache may show what the disk does not hold.
-            directory.withhold_release("a write failed on a buffered device")
+            directory.withhold_release(LIES_AFTER_FAILURE)
         error = EngineStopped(f"the engine has stopped: {cause}", cause)
         error.__cause__ = cause
         LOGGER.critical("the engine has stopped and its process should end: %r", cause)

@@ -11,7 +11,10 @@ import pytest
 from fusee import EngineStopped, StorageFull
 from fusee.base.errors import DirectoryLocked
 from fusee.base.limits import STORAGE_RESERVE_BYTES
+from fusee.embed.assembly import abandon
 from fusee.io.directory import Directory
+from fusee.io.file_device import FileDevice
+from fusee.io.methods import Method
 from tests.support.crash_device import CrashDevice, Failure
 from tests.support.engines import engine_on, formatted
 from tests.support.shop import Shop
@@ -122,6 +125,26 @@ def test_only_a_buffered_device_keeps_the_lock_until_the_process_ends(
             with pytest.raises(DirectoryLocked, match="until this process"):
                 Directory.acquire(tmp_path / "log")
         else:
+            Directory.acquire(tmp_path / "log").release()
+    finally:
+        directory.withheld_because = ""
+        directory.release()
+
+
+@pytest.mark.parametrize(("method", "stays_locked"), [("BUFFERED", True), ("DIRECT", False)])
+def test_an_open_that_fails_keeps_the_lock_where_opening_again_would_believe_a_lie(
+    tmp_path, method, stays_locked
+):
+    directory = Directory.acquire(tmp_path / "log")
+    device = FileDevice(directory.path, Method[method], INLINE_NS)
+    with pytest.raises(FileNotFoundError):
+        device.write("superblock", 0, bytes(4096))
+
+    abandon(directory, device)
+
+    try:
+        assert bool(directory.withheld_because) == stays_locked
+        if not stays_locked:
             Directory.acquire(tmp_path / "log").release()
     finally:
         directory.withheld_because = ""
