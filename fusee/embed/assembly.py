@@ -104,7 +104,7 @@ def assemble_directory(path: Path, clock: Clock, wake: Wake) -> Assembly:
         device = open_device(path)
         for name in device.remove_unfinished():
             LOGGER.info("%s: removed %s, which a crash left half made", path, name)
-        return assemble_on(device, directory, clock, wake)
+        return assemble_on(device, directory, clock, wake, reads_ahead=True)
     except BaseException as error:
         abandon(directory, device)
         if isinstance(error, OSError):
@@ -141,6 +141,7 @@ def assemble_on(
     *,
     sizes: SegmentSizes | None = None,
     make_submitter: MakeSubmitter = Submitter,
+    reads_ahead: bool = False,
 ) -> Assembly:
     """Recover the log on a device and lead a new view of its group of one."""
     submitter = make_submitter(device, wake, clock)
@@ -153,6 +154,7 @@ def assemble_on(
         now_us=clock.wall_us(),
         format_new=fresh,
         sizes=sizes,
+        reads_ahead=reads_ahead,
     )
     log = recovered.log
     fast = 0 < device.flush_ns <= FAST_FLUSH_NS

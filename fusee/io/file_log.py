@@ -10,6 +10,7 @@ retried and everything later raises `EngineStopped`.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -27,6 +28,7 @@ from fusee.io.log_files import (
     retire_segment,
     save_superblock,
 )
+from fusee.io.read_ahead import ReadAhead
 from fusee.log.boot import next_boot
 from fusee.log.frame import FrameKind, encode_frame_into, frame_bytes
 from fusee.log.index import read_batches
@@ -114,10 +116,12 @@ class FileLog:
         format_new: NewGroup | None = None,
         sizes: SegmentSizes | None = None,
         is_alone: bool = True,
+        reads_ahead: bool = False,
     ) -> Recovered:
         """Open the directory, handing every batch to `on_batch` in order of op.
 
-        An empty directory is formatted as `format_new`. Raises `DirectoryRefused` or
+        With `reads_ahead` a thread reads while batches are checked and handed over. An empty
+        directory is formatted as `format_new`. Raises `DirectoryRefused` or
         `AcknowledgedDataLost`; but for repaired superblock copies nothing is changed then.
         """
         sizes = sizes or SegmentSizes()
@@ -132,10 +136,11 @@ class FileLog:
             )
         is_new = stored.superblock.boot_count == 0
         ensure_first_segment(device, stored.superblock, sizes)
-        scan = LogScan(device.read, device.files(), stored.superblock, is_alone=is_alone)
-        for batch in scan.batches():
-            on_batch(batch)
-        end = scan.end
+        with ReadAhead(device.read) if reads_ahead else nullcontext(device) as reader:
+            scan = LogScan(reader.read, device.files(), stored.superblock, is_alone=is_alone)
+            for batch in scan.batches():
+                on_batch(batch)
+            end = scan.end
         booted = next_boot(stored.superblock, end)
         stored = save_superblock(device, booted, stored)
         writer = LogWriter(
