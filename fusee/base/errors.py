@@ -214,7 +214,7 @@ class UnknownHandler(MessageError):
 
 
 class QueryFailed(MessageError):
-    """The query handler raised; `__cause__` is its exception."""
+    """The query handler raised, or its answer cannot be sent; `__cause__` is the exception."""
 
 
 class Backlogged(MessageError):

@@ -13,7 +13,7 @@ from asyncio import _get_running_loop, _set_running_loop
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fusee.base.errors import QueryFailed, ReadOnlyViolation, UnknownHandler
+from fusee.base.errors import PayloadError, QueryFailed, ReadOnlyViolation, UnknownHandler
 
 if TYPE_CHECKING:
     from contextvars import Context as VarContext
@@ -67,7 +67,13 @@ class Queries:
                 f"the handler of query {name!r} woke code of its run: a query reads, it changes "
                 "nothing; the run was taken back to its recorded state"
             )
-        return answer.encode(value)
+        try:
+            return answer.encode(value)
+        except PayloadError as error:
+            # The caller's argument is fine, which the bare error would leave open.
+            raise QueryFailed(
+                f"query {name!r} gave an answer that cannot be sent: {error}"
+            ) from error
 
     def _ask(self, handler: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Call a handler as code of this run."""

@@ -9,6 +9,7 @@ import pytest
 
 import fusee
 from fusee import Context, Query, QueryFailed, ReadOnlyViolation, Signal, UnknownHandler, workflow
+from fusee.base.errors import EncodeError
 from tests.support.aio import in_loop
 from tests.support.steps import Held
 from tests.support.worlds import HeldLog, opened
@@ -103,6 +104,24 @@ async def test_a_handler_that_raises_fails_the_query_only() -> None:
         assert isinstance(failed.value.__cause__, IndexError)
         await run.signal(word, "a")
         assert await run.result() == ["a"]
+
+
+unsendable: Query[None, float] = Query[None, float]("unsendable")
+
+
+@workflow
+async def answers_nonsense(ctx: Context) -> None:
+    ctx.on_query(unsendable)(lambda: float("nan"))
+    await ctx.wait_for("never")
+
+
+@in_loop
+async def test_an_answer_that_cannot_be_sent_is_the_handlers_failure() -> None:
+    async with opened(answers_nonsense) as world:
+        run = await world.engine.start(answers_nonsense, "w")
+        with pytest.raises(QueryFailed, match="an answer that cannot be sent") as failed:
+            await run.query(unsendable)
+        assert isinstance(failed.value.__cause__, EncodeError)
 
 
 @workflow
