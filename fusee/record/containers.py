@@ -47,8 +47,8 @@ def lift_items(item: Plan, raw: Any, label: str) -> list[Any]:
     return out
 
 
-class ListPlan(Plan):
-    """A list, or a tuple of any length."""
+class _ItemsPlan(Plan):
+    """Any number of items of one annotation."""
 
     __slots__ = ("accepted", "base", "item")
 
@@ -63,6 +63,12 @@ class ListPlan(Plan):
 
     def accepts(self, value: Any) -> bool:
         return isinstance(value, self.accepted)
+
+
+class ListPlan(_ItemsPlan):
+    """A list, or a tuple of any length."""
+
+    __slots__ = ()
 
     def lower(self, value: Any) -> Any:
         if not isinstance(value, self.accepted):
@@ -77,22 +83,10 @@ class ListPlan(Plan):
         return items if self.base is list else self.base(items)
 
 
-class SetPlan(Plan):
+class SetPlan(_ItemsPlan):
     """A set or frozenset, written in the order of its items' encodings."""
 
-    __slots__ = ("accepted", "base", "item")
-
-    def __init__(self, label: str, item: Plan, base: type, accepted: tuple[type[Any], ...]) -> None:
-        super().__init__(label, ARRAY)
-        self.item = item
-        self.base = base
-        self.accepted = accepted
-
-    def children(self) -> tuple[Plan, ...]:
-        return (self.item,)
-
-    def accepts(self, value: Any) -> bool:
-        return isinstance(value, self.accepted)
+    __slots__ = ()
 
     def lower(self, value: Any) -> Any:
         if not isinstance(value, self.accepted):
