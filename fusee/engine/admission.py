@@ -19,7 +19,7 @@ import msgspec
 
 from fusee.base.errors import AlreadyFinished, AlreadyRunning, StorageFull
 from fusee.base.limits import MIB, STORAGE_RESERVE_BYTES
-from fusee.engine.messages import Refused
+from fusee.engine.messages import Refused, ticket_of
 from fusee.engine.run import Finished
 from fusee.engine.turns import closed
 from fusee.record.group import CLOSES, STARTS
@@ -54,13 +54,13 @@ def start(core: Core, workflow_id: str, started: Started, policy: StartPolicy) -
     """Begin a run, or find the one that the policy leads to. Raises `Refused`."""
     known = core.table.of_request(workflow_id, started.request_id)
     if known is not None:
-        facts = known.started() if isinstance(known, Finished) else known.facts()
-        return Admitted(known, _ticket(core, known), True, facts.input != started.input)
+        input_differs = known.facts().input != started.input
+        return Admitted(known, ticket_of(core, known), True, input_differs)
     before = core.table.latest(workflow_id)
     if before is None:
         return _begin(core, workflow_id, started)
     if not isinstance(before, Finished) and before.is_open:
-        return _conflict(core, before, before.facts(), started, policy)
+        return _conflict(core, before, started, policy)
     status = before.status if isinstance(before, Finished) else before.closed_status
     if policy.reuse == "allow" or (
         policy.reuse == "allow_failed_only" and status is not Status.COMPLETED
@@ -74,19 +74,13 @@ def start(core: Core, workflow_id: str, started: Started, policy: StartPolicy) -
             "with engine.options(reuse='allow')",
             before,
         ),
-        _ticket(core, before),
+        ticket_of(core, before),
     )
 
 
-def _ticket(core: Core, run: Run | Finished) -> Ticket:
-    """Return what an answer that tells of the run depends on."""
-    return core.gate.committed if isinstance(run, Finished) else run.last_ticket
-
-
-def _conflict(
-    core: Core, run: Run, facts: Started, started: Started, policy: StartPolicy
-) -> Admitted:
+def _conflict(core: Core, run: Run, started: Started, policy: StartPolicy) -> Admitted:
     """The ID has an open run."""
+    facts = run.facts()
     if facts.workflow != started.workflow and policy.on_conflict == "use_existing":
         what = f"run {run.key} of this ID is open and runs {facts.workflow!r}"
         raise Refused(AlreadyRunning(f"{what}, not {started.workflow!r}", run), run.last_ticket)

@@ -46,12 +46,16 @@ def find_open(core: Core, workflow_id: str, ordinal: int | None) -> Run:
     if run is None:
         raise Refused(not_found(workflow_id, ordinal), core.log.appended)
     if isinstance(run, Finished) or not run.is_open:
-        ticket = core.gate.committed if isinstance(run, Finished) else run.last_ticket
         raise Refused(
             WorkflowFinished(f"run {workflow_id}/{run.ordinal} has finished; it takes no messages"),
-            ticket,
+            ticket_of(core, run),
         )
     return run
+
+
+def ticket_of(core: Core, run: Run | Finished) -> Ticket:
+    """Return what an answer that tells of the run depends on."""
+    return core.gate.committed if isinstance(run, Finished) else run.last_ticket
 
 
 def signals_of(run: Run) -> Signals:

@@ -41,7 +41,7 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
     status: Status
     journal: bytes
 
-    def started(self) -> Started:
+    def facts(self) -> Started:
         """Return the record that began the run."""
         record = decode_records(first_and_last(self.journal)[0])[0]
         assert isinstance(record, Started)

@@ -60,7 +60,7 @@ class RunTable:
     def of_request(self, workflow_id: str, request_id: bytes) -> Run | Finished | None:
         """Return the run of an ID that a request began, however many runs came after it."""
         latest = self._latest.get(workflow_id)
-        if latest is None or _started(latest).request_id == request_id:
+        if latest is None or latest.facts().request_id == request_id:
             return latest
         requests = self._requests.get(workflow_id)
         ordinal = None if requests is None else requests.get(request_id)
@@ -84,7 +84,7 @@ class RunTable:
             ordinal = before.ordinal + 1
             self._older[workflow_id, before.ordinal] = before
             requests = self._requests.setdefault(workflow_id, {})
-            requests[_started(before).request_id] = before.ordinal
+            requests[before.facts().request_id] = before.ordinal
         shard = ShardId(shard_of(workflow_id, self.shard_count))
         run = self._latest[workflow_id] = Run(workflow_id, Ordinal(ordinal), shard, started)
         self.open_count += 1
@@ -111,7 +111,3 @@ class RunTable:
         else:
             self._older[run.workflow_id, run.ordinal] = finished
         return finished
-
-
-def _started(run: Run | Finished) -> Started:
-    return run.started() if isinstance(run, Finished) else run.facts()

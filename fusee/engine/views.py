@@ -121,7 +121,7 @@ def status_word(status: Status | None) -> RunStatus:
 def row(run: Run | Finished) -> RunRow:
     """Return a run as a row of a list."""
     if isinstance(run, Finished):
-        started, closed = run.started(), run.closed()
+        started, closed = run.facts(), run.closed()
         return RunRow(
             run.workflow_id,
             run.ordinal,
