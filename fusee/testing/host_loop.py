@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 from asyncio import _get_running_loop, _set_running_loop
 from collections import deque
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fusee.loop.illegal import user_line
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from fusee.testing.scheduler import Event, Scheduler
 
 ITERATION_US = 5
+CLOSES_MAX = 20
 
 
 class NotSimulated(RuntimeError):
@@ -99,6 +99,11 @@ class HostLoop(WorkflowLoop):
             self._due = self._scheduler.after(self._iteration_us, self._iterate)
         return handle
 
+    @property
+    def has_ready(self) -> bool:
+        """Whether a callback waits for the next iteration."""
+        return bool(self._soon)
+
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> Ready:
@@ -151,5 +156,11 @@ class HostLoop(WorkflowLoop):
 
 def _close(coroutine: Any) -> None:
     """Unwind a coroutine of a dead process: whatever it does while it unwinds is not heard."""
-    with suppress(BaseException):
-        coroutine.close()
+    for _ in range(CLOSES_MAX):
+        try:
+            coroutine.close()
+        except RuntimeError:
+            continue  # It waits for something while it unwinds, and has to be told again.
+        except BaseException:
+            return
+        return

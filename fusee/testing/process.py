@@ -99,6 +99,17 @@ class Process:
             self.die()
             raise PowerLost
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything that can go on by itself has done so."""
+        core = self.engine.life.core
+        return not (
+            self.loop.has_ready
+            or core.ready
+            or core.starting
+            or self.engine.life.assembly.node.busy
+        )
+
     def die(self) -> None:
         """End at once, as SIGKILL or a power cut does."""
         if not self.is_alive:
@@ -137,7 +148,7 @@ class Process:
 
     def _make_threads(self, threads_max: int, wake: Wake) -> SimThreads:
         self._threads = SimThreads(
-            self.world.scheduler, lambda: self.random.randrange(1, 400), threads_max
+            self.world.scheduler, lambda: self.random.randrange(1, 400), threads_max, wake
         )
         return self._threads
 
@@ -211,10 +222,15 @@ class Process:
     def _iterated(self) -> None:
         if not self.is_alive:
             return
-        if self.engine.stopped is not None:
+        stopped = self.engine.stopped
+        if stopped is not None and not self._closing.done():
+            if not isinstance(stopped, OSError):
+                self.world.on_error(f"life {self.number}: its engine stopped: {stopped!r}", stopped)
             self._closing_now()
         with suppress(PowerLost):
             self.point("iteration")
+            if self.is_open and self.is_idle:
+                self.world.watcher.on_idle(self)
 
     def _on_error(self, context: dict[str, Any]) -> None:
         error = context.get("exception")

@@ -1,0 +1,1 @@
+"""Campaigns of the deterministic simulator. See sim/README.md."""
