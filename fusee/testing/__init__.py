@@ -1,0 +1,1 @@
+"""A hostile, repeatable world for everything that Fusee writes, and the checkers that watch it."""
