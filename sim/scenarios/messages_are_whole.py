@@ -18,6 +18,9 @@ LONG = "x" * 700_000
 
 
 class Letters:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
     def workflows(self, service: ExternalService) -> list:
         async def note(count: int) -> int:
             service.call(count=count)
@@ -25,7 +28,7 @@ class Letters:
 
         @fusee.workflow
         async def writer(ctx: Context) -> int:
-            await ctx.external("reader").signal(letter, LONG)
+            await ctx.external("reader").signal(letter, self.text)
             return await ctx.step(note, 1)
 
         @fusee.workflow
@@ -38,14 +41,14 @@ class Letters:
     async def drive(self, client: Client) -> None:
         await client.start(self.reader, "reader")
         await client.start(self.writer, "writer")
-        client.expect(await client.result("reader"), len(LONG), "the letter")
+        client.expect(await client.result("reader"), len(self.text), "the letter")
         await client.result("writer")
 
 
 def play(play: Play) -> None:
     from fusee.log.segment import SegmentSizes
 
-    play.app(Letters(), sizes=SegmentSizes(8 << 20, 8 << 20))
+    play.app(Letters(LONG), sizes=SegmentSizes(8 << 20, 8 << 20))
     play.at(record="Completed", of="writer/1", position=1).crash("told")
     play.live()
     play.finish()

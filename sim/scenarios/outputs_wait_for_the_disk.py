@@ -41,13 +41,17 @@ class Everything:
         self.everything = everything
         return [everything]
 
+    async def ask(self, client: Client) -> None:
+        """Ask from the first moment on until there is something to tell."""
+        while not await client.ask("one", progress):
+            pass
+
     async def drive(self, client: Client) -> None:
         await asyncio.gather(
-            client.start(self.everything, "one"), client.refused(self.everything, "one")
+            client.start(self.everything, "one"),
+            client.refused(self.everything, "one"),
+            self.ask(client),
         )
-        seen: list[str] = []
-        while not seen:
-            seen = await client.ask("one", progress)
         await client.signal("one", go, "now", "go")
         await client.result("one")
         await client.refused(self.everything, "one")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import fusee
 from fusee import Context
@@ -14,30 +14,30 @@ if TYPE_CHECKING:
 from sim.scenarios.play import Play
 
 
-class Tuples:
+class Values:
     def workflows(self, service: ExternalService) -> list:
-        async def pair() -> Any:
+        async def price() -> float:
             service.call()
-            return (1, 2)
+            return 1
 
         async def note(kind: str) -> str:
             return service.call(kind=kind)
 
         @fusee.workflow
-        async def tuples(ctx: Context) -> str:
-            value = await ctx.step(pair)
+        async def values(ctx: Context) -> str:
+            value = await ctx.step(price)
             return await ctx.step(note, type(value).__name__)
 
-        self.tuples = tuples
-        return [tuples]
+        self.values = values
+        return [values]
 
     async def drive(self, client: Client) -> None:
-        await client.start(self.tuples, "one")
+        await client.start(self.values, "one")
         await client.result("one")
 
 
 def play(play: Play) -> None:
-    play.app(Tuples())
+    play.app(Values())
     play.at(record="Scheduled", position=2).crash("landed")
     play.live()
     play.finish()
