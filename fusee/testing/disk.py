@@ -52,8 +52,12 @@ class File:
         self.damaged: dict[int, tuple[Damage, bytes | None]] = {}
         """Unit -> how it was damaged, and what it held; None once that is settled."""
 
-    def unit(self, unit: int) -> bytes:
+    def held(self, offset: int, size: int) -> bytes:
         """Return what the platter holds there, readable or not."""
+        return bytes(self.image[offset : offset + size])
+
+    def unit(self, unit: int) -> bytes:
+        """Return what the platter holds in one unit, readable or not."""
         return bytes(self.image[unit * UNIT_SIZE : (unit + 1) * UNIT_SIZE])
 
     def put(self, offset: int, data: bytes) -> None:

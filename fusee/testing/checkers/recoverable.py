@@ -74,11 +74,11 @@ def _superblock(disk: Disk, written: Written) -> tuple[Stored | None, str]:
     sound: list[Stored] = []
     for index in range(sb.COPY_COUNT):
         offset = sb.copy_offset(index)
-        block = bytes(file.image[offset : offset + BLOCK_SIZE])
-        if block in written.copies and file.can_read(offset, BLOCK_SIZE):
-            # A copy that landed in another's place is no copy.
-            if sb.encode_copy(written.copies[block], index) == block:
-                sound.append(written.copies[block])
+        block = file.held(offset, BLOCK_SIZE)
+        meant_for, stored = written.copies.get(block, (-1, None))
+        # A copy that landed in another's place is no copy.
+        if stored is not None and meant_for == index and file.can_read(offset, BLOCK_SIZE):
+            sound.append(stored)
     checksums = [stored.checksum for stored in sound]
     agreed = [stored for stored in sound if checksums.count(stored.checksum) >= sb.OPEN_QUORUM]
     if not agreed:
@@ -119,7 +119,7 @@ def _headers(files: dict[int, File], written: Written) -> tuple[str, str]:
         sound = [
             block
             for block in range(HEADER_COPIES)
-            if bytes(file.image[block * BLOCK_SIZE : block * BLOCK_SIZE + HEADER_BYTES]) in known
+            if file.held(block * BLOCK_SIZE, HEADER_BYTES) in known
             and file.can_read(block * BLOCK_SIZE, BLOCK_SIZE)
         ]
         mine = [frame for frame in written.frames if frame.segment == number and frame.is_done]
