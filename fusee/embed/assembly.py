@@ -142,11 +142,12 @@ def assemble_on(
     sizes: SegmentSizes | None = None,
     make_submitter: MakeSubmitter = Submitter,
     reads_ahead: bool = False,
+    entropy: Callable[[int], bytes] = os.urandom,
 ) -> Assembly:
     """Recover the log on a device and lead a new view of its group of one."""
     submitter = make_submitter(device, wake, clock)
     recovery = Recovery(SHARD_COUNT)
-    fresh = NewGroup(group_id=os.urandom(16), incarnation=os.urandom(16), shard_count=SHARD_COUNT)
+    fresh = NewGroup(group_id=entropy(16), incarnation=entropy(16), shard_count=SHARD_COUNT)
     recovered = FileLog.open(
         device,
         submitter=submitter,

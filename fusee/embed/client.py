@@ -7,7 +7,6 @@ refusals included. When the engine stops, every waiter gets `EngineStopped`.
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -58,12 +57,15 @@ class Client:
         check_usable: Callable[[], None],
         warn: Callable[[str], None],
         on_bug: Callable[[BaseException], None],
+        entropy: Callable[[int], bytes],
     ) -> None:
         self.core = core
         self._loop = loop
         self._check_usable = check_usable
         self._warn = warn
         self._on_bug = on_bug
+        self.entropy = entropy
+        """Makes the identities of calls that bring none."""
         self._waiters: set[asyncio.Future[Any]] = set()
         self._waiting_for_room = 0
         self._room: asyncio.Event = asyncio.Event()
@@ -193,7 +195,8 @@ class Client:
         """
         await self._admit()
         self._note_size(f"signal {name!r} to {workflow_id!r}", payload)
-        unique = uuid.uuid4().hex if signal_id is None else check_id(signal_id, what="signal_id")
+        given = self.entropy(16).hex() if signal_id is None else signal_id
+        unique = check_id(given, what="signal_id")
         signalled = await self._refusing(
             lambda: messages.signal(self.core, workflow_id, ordinal, name, unique, payload)
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-import platform
 import sys
 import sysconfig
 from collections.abc import Iterable
@@ -29,6 +28,7 @@ from fusee.embed.life import Life
 from fusee.embed.options import StartOptions
 from fusee.embed.programs import Registry
 from fusee.engine.admission import OnConflict, Reuse
+from fusee.io.surroundings import Surroundings
 from fusee.record.kinds import Started
 from fusee.record.payload import codec_for
 from fusee.sdk.retry import Duration
@@ -53,6 +53,7 @@ class Engine:
         async_steps: int = ASYNC_STEPS_MAX,
         on_stop: Literal["raise", "exit"] = "raise",
         has_admin: bool = True,
+        surroundings: Surroundings | None = None,
     ) -> None:
         self._assemble = assemble
         self._registry = registry
@@ -61,6 +62,7 @@ class Engine:
         self._async_steps = async_steps
         self._on_stop = on_stop
         self._has_admin = has_admin
+        self._surroundings = surroundings or Surroundings()
         self._life: Life | None = None
         self._options = StartOptions()
 
@@ -112,6 +114,7 @@ class Engine:
             asyncio.get_running_loop(),
             self._assemble,
             self._registry,
+            self._surroundings,
             sync_threads=self._sync_threads,
             async_steps=self._async_steps,
             exit_on_stop=self._on_stop == "exit",
@@ -200,9 +203,9 @@ class Engine:
             definition.name,
             definition.version,
             payload,
-            self._options.request_bytes() or os.urandom(16),
+            self._options.request_bytes() or client.entropy(16),
             now_us,
-            platform.python_version(),
+            self._surroundings.python,
             fusee.__version__,
         )
         codec = definition.signature.result_codec

@@ -23,9 +23,7 @@ from fusee.engine.commitlog import Stopped
 from fusee.engine.core import Core
 from fusee.engine.run import Run
 from fusee.engine.steps import keep_arrived
-from fusee.io.clock import SystemClock
 from fusee.io.step_runner import StepRunner
-from fusee.io.threads import StepThreads
 from fusee.io.wakeup import wake_loop
 from fusee.loop.illegal import refuse
 from fusee.loop.ordered import check_ordered_set, install_ordered_set
@@ -35,6 +33,7 @@ from fusee.sdk.runlog import emit
 
 if TYPE_CHECKING:
     from fusee.admin.server import AdminServer
+    from fusee.io.surroundings import Surroundings
 
 LOGGER = logging.getLogger("fusee")
 EXIT_CODE_STOPPED = 70
@@ -56,6 +55,7 @@ class Life:
         loop: asyncio.AbstractEventLoop,
         assemble: Assemble,
         registry: Registry,
+        surroundings: Surroundings,
         *,
         sync_threads: int,
         async_steps: int,
@@ -63,6 +63,7 @@ class Life:
         has_admin: bool,
     ) -> None:
         self.registry = registry
+        self.surroundings = surroundings
         self.stopped: BaseException | None = None
         self._loop = loop
         self._wake_from_thread = wake_loop(loop)
@@ -85,7 +86,7 @@ class Life:
         install_ordered_set()
         install_wait_for()
         check_ordered_set()
-        self.assembly = self._assemble(SystemClock(), self._wake_from_thread)
+        self.assembly = self._assemble(self.surroundings.clock, self._wake_from_thread)
         try:
             for report in self.assembly.reports:
                 LOGGER.warning("%s", report)
@@ -101,12 +102,13 @@ class Life:
             self._admin = serve(self, self.assembly.directory.path)
 
     def _wire(self) -> None:
-        assembly, loop = self.assembly, self._loop
-        threads = StepThreads(self._sync_threads, self._wake_from_thread)
+        assembly, loop, surroundings = self.assembly, self._loop, self.surroundings
+        threads = surroundings.make_threads(self._sync_threads, self._wake_from_thread)
         self._threads = threads
         self.runner = StepRunner(
             loop,
             threads,
+            surroundings,
             async_steps=self._async_steps,
             sync_steps=self._sync_threads,
             on_interrupt=self._interrupted,
@@ -116,14 +118,26 @@ class Life:
             assembly.node,
             table=assembly.table,
             steps=self.runner,
-            load_program=loader(self.registry, lambda: self.core),
+            load_program=loader(self.registry, lambda: self.core, surroundings.entropy),
             say=emit,
             wake=self._wake,
         )
         self.runner.bind(self.core)
-        self.client = Client(self.core, loop, self.check_usable, LOGGER.warning, assembly.node.stop)
+        self.client = Client(
+            self.core,
+            loop,
+            self.check_usable,
+            LOGGER.warning,
+            assembly.node.stop,
+            surroundings.entropy,
+        )
         self.upkeep = Upkeep(
-            self.core, assembly.log, loop, self._wake_from_thread, assembly.node.stop
+            self.core,
+            assembly.log,
+            loop,
+            surroundings,
+            self._wake_from_thread,
+            assembly.node.stop,
         )
         submitter = assembly.submitter
         self.pump = Pump(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +68,7 @@ def _version_order(version: str) -> tuple[tuple[int, int | str], ...]:
 
 
 def loader(
-    registry: Registry, core_of: Callable[[], Core]
+    registry: Registry, core_of: Callable[[], Core], entropy: Callable[[int], bytes]
 ) -> Callable[[Run, Machine], Program | Held]:
     """Return the function by which the engine loads the code of a run."""
 
@@ -93,7 +92,7 @@ def loader(
             machine,
             run.facts().input,
             stage=send,
-            entropy=os.urandom,
+            entropy=entropy,
             now_us=core.log.now_us,
         )
 

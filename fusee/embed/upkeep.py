@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from threading import Thread
-from time import monotonic_ns
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,6 +10,7 @@ if TYPE_CHECKING:
 
     from fusee.engine.core import Core
     from fusee.io.file_log import FileLog
+    from fusee.io.surroundings import Aside, Surroundings
     from fusee.log.writer import Preparation
 
 SPACE_LOOK_S = 1.0
@@ -27,6 +26,7 @@ class Upkeep:
         core: Core,
         log: FileLog | None,
         loop: asyncio.AbstractEventLoop,
+        surroundings: Surroundings,
         wake: Callable[[Callable[[], None]], object],
         stop: Callable[[BaseException], None],
     ) -> None:
@@ -35,8 +35,10 @@ class Upkeep:
         self._loop = loop
         self._wake = wake
         self._stop = stop
+        self._run_aside = surroundings.run_aside
+        self._monotonic_ns = surroundings.clock.monotonic_ns
         self._working = False
-        self._thread: Thread | None = None
+        self._making: Aside | None = None
         self._space_due_ns = 0
         self._plan_due_ns = 0
         self._again: asyncio.TimerHandle | None = None
@@ -47,7 +49,7 @@ class Upkeep:
         """Begin making the next segment when it is due. Cheap; called after each iteration."""
         if self._log is None or self._log.failed is not None:
             return
-        now_ns = monotonic_ns()
+        now_ns = self._monotonic_ns()
         if now_ns >= self._space_due_ns:
             self._look_at_space()
         if self._working or now_ns < self._plan_due_ns:
@@ -57,15 +59,12 @@ class Upkeep:
             return
         self._working = True
         # A thread for each: one is needed every 64 MiB, and the fill must not wait for steps.
-        self._thread = Thread(
-            target=self._make, args=(preparation,), name="fusee-segment", daemon=True
-        )
-        self._thread.start()
+        self._making = self._run_aside(lambda: self._make(preparation), "fusee-segment")
 
     def _look_at_space(self) -> None:
         """Refuse starts while space is low. Others fill disks too, and others free them."""
         assert self._log is not None
-        self._space_due_ns = monotonic_ns() + _SPACE_LOOK_NS
+        self._space_due_ns = self._monotonic_ns() + _SPACE_LOOK_NS
         is_low = self._core.storage_full = self._log.is_storage_low
         if self._again is not None:
             self._again.cancel()
@@ -87,7 +86,7 @@ class Upkeep:
         if log is None:
             return  # Closed meanwhile; the next open finds the file.
         if failure is not None:
-            self._plan_due_ns = monotonic_ns() + _SPACE_LOOK_NS
+            self._plan_due_ns = self._monotonic_ns() + _SPACE_LOOK_NS
         log.adopt(preparation, failure)
         if log.failed is not None:
             self._stop(log.failed)
@@ -98,6 +97,6 @@ class Upkeep:
         """Wait for a segment being made, bounded: its file belongs to the directory."""
         if self._again is not None:
             self._again.cancel()
-        if self._thread is not None:
-            self._thread.join(5.0)
+        if self._making is not None:
+            self._making.join(5.0)
         self._log = None

@@ -16,10 +16,8 @@ import asyncio
 import functools
 import inspect
 import logging
-import time
 from collections import deque
 from collections.abc import Callable
-from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
 from fusee.base.errors import (
@@ -45,11 +43,10 @@ if TYPE_CHECKING:
     from fusee.engine.core import Core
     from fusee.engine.program import PendingOp
     from fusee.engine.run import Run
-    from fusee.io.threads import StepThreads
+    from fusee.io.surroundings import Surroundings, Threads
     from fusee.sdk.op import StepOp
 
 LOGGER = logging.getLogger("fusee")
-monotonic_ns = time.monotonic_ns
 _set_current = CURRENT.set
 
 
@@ -59,7 +56,8 @@ class StepRunner:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        threads: StepThreads,
+        threads: Threads,
+        surroundings: Surroundings,
         *,
         async_steps: int,
         sync_steps: int,
@@ -74,7 +72,8 @@ class StepRunner:
         self._on_bug = on_bug
         self._core: Core
         self._log: CommitLog
-        self._random = Random()
+        self._random = surroundings.random
+        self._monotonic_ns = surroundings.clock.monotonic_ns
         self._waiting_async: deque[Attempt] = deque()
         self._waiting_sync: deque[Attempt] = deque()
         self._attempts: set[Attempt] = set()
@@ -178,7 +177,7 @@ class StepRunner:
         return self._threads.unfinished < self._sync_max
 
     def _may_act(self) -> bool:
-        return monotonic_ns() < self._log.may_act_until_ns
+        return self._monotonic_ns() < self._log.may_act_until_ns
 
     def _begin(self, attempt: Attempt) -> None:
         if attempt.op.spec.is_async:
@@ -199,7 +198,7 @@ class StepRunner:
         enter(loop, shell.task)
         try:
             # Asked in this frame: nothing may come between the proof and the call.
-            if monotonic_ns() >= self._log.may_act_until_ns:
+            if self._monotonic_ns() >= self._log.may_act_until_ns:
                 raise MayNotAct
             coroutine = op.spec.fn(*op.args, **op.kwargs)
             awaited = variables.run(coroutine.send, None)
@@ -253,7 +252,7 @@ class StepRunner:
     def _call(self, attempt: Attempt) -> Any:
         """Call a sync function; in its thread."""
         op = attempt.op
-        if self.closing or monotonic_ns() >= self._log.may_act_until_ns:
+        if self.closing or self._monotonic_ns() >= self._log.may_act_until_ns:
             raise MayNotAct
         return op.spec.fn(*op.args, **op.kwargs)
 
@@ -265,7 +264,7 @@ class StepRunner:
     def _begin_timeout(self, attempt: Attempt) -> None:
         timeout_s = attempt.op.timeout_s
         assert timeout_s is not None
-        attempt.deadline = time.monotonic() + timeout_s
+        attempt.deadline = self._monotonic_ns() / 1e9 + timeout_s
         attempt.timer = self._loop.call_later(timeout_s, self._timed_out, attempt)
 
     def _end_async(self, attempt: Attempt) -> None:

@@ -1,0 +1,79 @@
+"""What an engine takes from the process around it: time, chance, and threads.
+
+Everything else that it does follows from its inputs. The simulator brings a world of its own
+in which the same code runs on one thread; nothing in the engine asks which one it is in.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from threading import Thread
+from typing import TYPE_CHECKING, Protocol
+
+from fusee.io.clock import SystemClock
+from fusee.io.threads import StepThreads
+
+if TYPE_CHECKING:
+    from contextvars import Context
+    from typing import Any
+
+    from fusee.base.clock import Clock
+    from fusee.io.threads import OnResult
+    from fusee.io.wakeup import Wake
+
+
+class Threads(Protocol):
+    """Where synchronous steps run; see `fusee.io.threads`."""
+
+    @property
+    def unfinished(self) -> int:
+        """How many functions wait or run."""
+        ...
+
+    def submit(
+        self,
+        function: Callable[[], Any],
+        context: Context,
+        on_done: OnResult,
+        on_start: Callable[[], None] | None = None,
+    ) -> object:
+        """Run a function in a context; report on the owner's thread."""
+        ...
+
+    def close(self) -> None:
+        """Tell nobody anything any more. Idempotent."""
+        ...
+
+
+class Aside(Protocol):
+    """Work that goes on beside the owner's loop."""
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for its end, at most so many seconds."""
+        ...
+
+
+def thread_aside(work: Callable[[], None], name: str) -> Aside:
+    """Do work in a daemon thread of its own."""
+    thread = Thread(target=work, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The sources of everything that differs between two runs of the same program."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    entropy: Callable[[int], bytes] = os.urandom
+    """Returns so many random bytes: identities, and what workflow code draws."""
+    random: Random = field(default_factory=Random)
+    """Spreads retries."""
+    make_threads: Callable[[int, Wake], Threads] = StepThreads
+    run_aside: Callable[[Callable[[], None], str], Aside] = thread_aside
+    python: str = field(default_factory=platform.python_version)
+    """Recorded with each start, for a text that says what has changed since."""
