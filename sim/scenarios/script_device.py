@@ -22,6 +22,8 @@ class ScriptDevice(CrashDevice):
         self.moments: list[Moment] = []
         self.views: list[int] = []
         """Views of the batches that were written, in order."""
+        self.batches: list[tuple[str, int]] = []
+        """Where they were written."""
         self._forgets = False
 
     def next_life(self) -> ScriptDevice:
@@ -37,6 +39,7 @@ class ScriptDevice(CrashDevice):
         records: list[Written] = []
         if batch is not None:
             self.views.append(batch.view)
+            self.batches.append((file, offset))
             for _, section in sections(batch):
                 for group in decode_section(section):
                     run = f"{group.workflow_id}/{group.ordinal}"

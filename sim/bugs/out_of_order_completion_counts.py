@@ -1,0 +1,6 @@
+DESCRIPTION = "A write that ends takes those before it for written."
+MODULE = "fusee.log.writer"
+FRAGMENT = "                if write.local_seq == local_seq:"
+INSTEAD = "                if write.local_seq <= local_seq:"
+LEVEL = "byte"
+SCENARIO = "writes_are_durable_in_order"
