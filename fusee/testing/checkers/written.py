@@ -110,6 +110,8 @@ class Written:
         """Number of the file -> every header that it was meant to have."""
         self.sizes: dict[int, int] = {}
         """Number of the file -> with how many bytes it was made."""
+        self.sequence_max = 0
+        """Of the superblocks."""
         self.seq_max = 0
         """Highest local_seq that any frame ever had, in force or not."""
         self._creating: bytes = b""
@@ -122,6 +124,7 @@ class Written:
         other.copies = dict(self.copies)
         other.sizes = dict(self.sizes)
         other.seq_max = self.seq_max
+        other.sequence_max = self.sequence_max
         other.headers = {number: set(known) for number, known in self.headers.items()}
         return other
 
@@ -167,6 +170,7 @@ class Written:
             stored = sb.decode_copy(data, copy_index)
             assert not isinstance(stored, sb.SuperblockFault), stored
             self.copies[data] = (copy_index, stored)
+            self.sequence_max = max(self.sequence_max, stored.sequence)
 
     def _add_header(self, number: int, data: bytes) -> None:
         self.headers.setdefault(number, set()).add(bytes(data[:HEADER_BYTES]))
