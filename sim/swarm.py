@@ -101,7 +101,8 @@ def make_job(given: argparse.Namespace, level: Any) -> Job:
         raise BadUsage("--jobs, --failures and --seed-seconds are at least 1, --recheck 0")
     if given.bug is not None:
         try:
-            sim.hook.check_fits(sim.bugs.load(given.bug))
+            for bug in sim.bugs.load_all(given.bug):
+                sim.hook.check_fits(bug)
         except (sim.bugs.UnknownBug, sim.hook.BugDoesNotFit) as error:
             raise BadUsage(f"--bug: {error}") from None
     return Job(given.level, given.bug, ask, given.seed_seconds)

@@ -76,11 +76,12 @@ def serve(level: Any, asked: BinaryIO, told: BinaryIO) -> None:
                 is_warm = True
 
 
-def _check_applied(finder: Finder | None) -> None:
-    if finder is not None and not finder.is_applied:
-        raise sim.hook.BugDoesNotFit(
-            f"{finder.bug.file}: the level never imports {finder.bug.module}"
-        )
+def _check_applied(finders: list[Finder]) -> None:
+    for finder in finders:
+        if not finder.is_applied:
+            raise sim.hook.BugDoesNotFit(
+                f"{finder.bug.file}: the level never imports {finder.bug.module}"
+            )
 
 
 def main() -> int:
@@ -94,12 +95,12 @@ def main() -> int:
     os.dup2(2, 1)
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=True)
-    finder = sim.hook.install(sim.bugs.load(given.bug)) if given.bug else None
+    finders = [sim.hook.install(bug) for bug in sim.bugs.load_all(given.bug)]
     from sim.levels import load
 
     try:
         level = load(given.level)
-        _check_applied(finder)
+        _check_applied(finders)
     except Exception as error:
         print("".join(format_exception(error)), file=sys.stderr)
         return HANDED_OVER

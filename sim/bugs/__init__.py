@@ -89,3 +89,8 @@ def load(name: str) -> Bug:
         )
     except AttributeError as error:
         raise UnknownBug(f"{module.__file__}: {error}") from None
+
+
+def load_all(text: str | None) -> list[Bug]:
+    """Read the bugs of "a+b": a bug, and one of the checkers that are to see it."""
+    return [load(name) for name in text.split("+")] if text else []

@@ -35,7 +35,7 @@ def main() -> int:
             print(f"sim.scenarios: there is no {name!r}: {', '.join(known)}", file=sys.stderr)
             return USAGE
     try:
-        finder = sim.hook.install(sim.bugs.load(given.bug)) if given.bug else None
+        finders = [sim.hook.install(bug) for bug in sim.bugs.load_all(given.bug)]
     except (sim.bugs.UnknownBug, sim.hook.BugDoesNotFit) as error:
         print(f"sim.scenarios: {error}", file=sys.stderr)
         return USAGE
@@ -54,10 +54,11 @@ def main() -> int:
             print_exc(file=sys.stderr)
         else:
             print(f"{name}: kept")
-    if finder is not None and not finder.is_applied:
-        where = finder.bug.module
-        print(f"sim.scenarios: {given.bug}: nothing here imports {where}", file=sys.stderr)
-        return USAGE
+    for finder in finders:
+        if not finder.is_applied:
+            bug = finder.bug
+            print(f"sim.scenarios: {bug.name}: nothing imports {bug.module}", file=sys.stderr)
+            return USAGE
     return BROKEN if broken else KEPT
 
 

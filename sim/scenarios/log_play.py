@@ -134,6 +134,11 @@ class LogPlay:
         with suppress(PowerLost):
             self.log.submit(batch, self.log.durable_op, self._told)
             self._acknowledged = self.log.durable_op
+            if self._written.done_op != self._acknowledged:
+                self.violations.append(
+                    f"the log says that {self._acknowledged} is durable, and the disk was heard"
+                    f" to say {self._written.done_op}"
+                )
 
     def seal(self) -> None:
         """Write a witness of everything that is durable."""

@@ -1,0 +1,7 @@
+DESCRIPTION = "The oracle looks for the end of the chain one frame early."
+MODULE = "fusee.testing.checkers.written"
+FRAGMENT = "            if frame.envelope.hash == last_hash:"
+INSTEAD = "            if frame.envelope.prev_local == last_hash:"
+LEVEL = "byte"
+SCENARIO = "torn_ends_are_certain"
+NOTICED = "violation"
