@@ -109,7 +109,8 @@ def find_cause(window: Window, offset: int, chain: Chain) -> Finding:
     if _is_torn(tags, first_unit, window.file_key, expected_seq):
         return Finding(2, "torn: a unit of the frame was never written")
     if envelope.kind == FrameKind.SEAL:
-        return Finding(2, "a damaged seal, which carries no batch")
+        # It carries no batch, but the chain to the one behind it is cut.
+        return Finding(5, "a damaged seal, and nothing proves that no batch followed it")
     _check_newer_batch(contents, envelope, window, offset)
     identity = BatchId(envelope.op, envelope.body_hash)
     return Finding(4, "written whole, but its content is damaged", identity)
