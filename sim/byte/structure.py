@@ -1,4 +1,4 @@
-"""What people and other builds do to a directory: files gone, mixed, cut short, or of a later format.
+"""What people and other builds do to a directory: files gone, mixed, cut short, later.
 
 Each is done to a copy that is put back afterwards, as somebody restores a backup. All of them
 must be refused: `tamper` returns why the oracle, which knows only damage, could not tell;

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from traceback import format_exception
 from typing import TYPE_CHECKING, Final
 
-from fusee.base.errors import EngineStopped
+from fusee.base.errors import EngineStopped, StorageFull
 from fusee.testing.checkers.recoverable import forecast
 from fusee.testing.device import PowerLost
 from fusee.testing.outcome import SeedOutcome, Verdict
@@ -148,10 +148,11 @@ class _Seed:
         world.marks.hit("log:stopped")
         world.note("stopped", type(error).__name__)
         lies = {"lost-write", "misdirected-write"} & set(device.done)
-        if device.failure is None and not lies and not world.disk.has_damage():
-            raise Broken(f"the log stopped without cause: {error}")
         log = world.log
         assert log is not None
+        is_full = isinstance(log.failed, StorageFull)
+        if device.failure is None and not (lies or is_full or world.disk.has_damage()):
+            raise Broken(f"the log stopped without cause: {log.failed or error}")
         if device.failure is not None and log.failed is None:
             raise Broken("a write failed and the log goes on")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fusee.base.errors import DirectoryRefused
-from fusee.base.limits import BLOCK_SIZE
+from fusee.base.limits import BLOCK_SIZE, UNIT_SIZE
 from fusee.log.ending import EndClass
 from fusee.log.scan import LogScan
 from fusee.log.superblock import BatchId
@@ -61,6 +61,28 @@ def test_case_5_holds_for_a_discarded_block_that_reads_as_zeros():
     log = Written()
     log.device.content[log.file][log.offset : log.offset + log.size] = bytes(log.size)
     expect(log.reopen(), 2, EndClass.UNKNOWN, 5)
+
+
+SEAL_TAG = 4 * UNIT_SIZE - 1
+
+
+def test_a_batch_behind_a_damaged_seal_was_perhaps_acknowledged():
+    log = Written()
+    log.opened.seal()
+    file, offset, _ = log.device.writes[-1]
+    log.opened.append(100)
+    log.device.flip(file, offset + SEAL_TAG)
+    expect(log.reopen(), 3, EndClass.FAULTY, 10)
+
+
+def test_a_damaged_seal_does_not_prove_that_nothing_followed_it():
+    log = Written()
+    log.opened.seal()
+    file, offset, _ = log.device.writes[-1]
+    log.opened.append(100)
+    log.device.flip(file, offset + SEAL_TAG)
+    log.device.garble(file, offset + BLOCK_SIZE)
+    expect(log.reopen(), 3, EndClass.UNKNOWN, 5)
 
 
 def test_S_11_an_uncertain_end_is_noted_before_anything_overwrites_it():

@@ -26,7 +26,7 @@ from fusee.log.segment import HEADER_COPIES, segment_number
 from fusee.testing.checkers.written import HEADER_BYTES
 
 if TYPE_CHECKING:
-    from fusee.log.superblock import Stored
+    from fusee.log.superblock import LogBase, Stored
     from fusee.testing.checkers.written import FrameWritten, Written
     from fusee.testing.disk import Disk, File
 
@@ -60,7 +60,8 @@ def forecast(disk: Disk, written: Written) -> Forecast:
     if must:
         return Forecast(must_refuse=must, stored=stored)
     frames = [frame for frame in written.frames if frame.segment in files]
-    return _chain(files, frames, stored, may, is_sound=not disk.has_damage())
+    remains = [frame for frame in written.remains if frame.segment in files]
+    return _chain(files, frames, remains, stored, may, is_sound=not disk.has_damage())
 
 
 # ---------------------------------------------------------------- superblock
@@ -138,6 +139,7 @@ def _headers(files: dict[int, File], written: Written) -> tuple[str, str]:
 def _chain(
     files: dict[int, File],
     frames: list[FrameWritten],
+    remains: list[FrameWritten],
     stored: Stored,
     may: str,
     *,
@@ -161,13 +163,20 @@ def _chain(
             break
         head = max(head, frame.batch_op)
     witness = _witness(frames[broken + 1 :], files, head + 1)
+    if broken < len(frames) and frames[broken].is_done:
+        seq = frames[broken].envelope.local_seq
+        after = [frame for frame in remains if frame.envelope.local_seq > seq]
+        witness = witness or _witness(after, files, head + 1)
     vouched_op = max(superblock.vouch.op, superblock.checkpoint.op)
     if vouched_op > head:
         witness = witness or f"the superblock vouches for op {vouched_op}"
     if witness:
         return Forecast(must_refuse=f"op {head + 1} is damaged, and {witness}", stored=stored)
     return Forecast(
-        may_refuse=may or _unreadable_behind(files, frames, broken),
+        # What a dead boot left says the truth of its own life; the op may have been taken since.
+        may_refuse=may
+        or _witness(remains, files, head + 1)
+        or _unreadable_behind(files, frames, broken, superblock.base),
         op_min=min(head, done_op) if broken == len(frames) else head,
         dropped_to=done_op,
         may_drop_silently=broken < len(frames) and _looks_unwritten(frames[broken], files),
@@ -192,13 +201,18 @@ def _witness(later: list[FrameWritten], files: dict[int, File], op: int) -> str:
     return ""
 
 
-def _unreadable_behind(files: dict[int, File], frames: list[FrameWritten], broken: int) -> str:
-    """Say where a unit cannot be read at or behind the end of what is whole."""
-    segment, block = 0, 0
-    if broken < len(frames):
-        segment, block = frames[broken].segment, frames[broken].offset
-    elif frames:
-        segment, block = frames[-1].segment, frames[-1].offset + len(frames[-1].data)
+def _unreadable_behind(
+    files: dict[int, File], frames: list[FrameWritten], broken: int, base: LogBase
+) -> str:
+    """Say where a unit cannot be read behind the end of what is whole.
+
+    From that end on, not from where the next frame lies: it may not have fitted there, and
+    nobody but the writer knows.
+    """
+    segment, block = base.segment, base.offset
+    if broken > 0:
+        last = frames[broken - 1]
+        segment, block = last.segment, last.offset + len(last.data)
     for number, file in sorted(files.items()):
         for unit in sorted(file.unreadable):
             if (number, unit * UNIT_SIZE) >= (segment, block):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fusee.testing.device import InFlight
     from fusee.testing.disk import File
 
+_REMAINS_MAX: Final = 50
 HEADER_BYTES: Final = 96
 """What counts of a segment header's block; the rest is padding."""
 
@@ -104,6 +105,8 @@ class Written:
     def __init__(self) -> None:
         self.frames: list[FrameWritten] = []
         """In force, in the order of the chain; the last one may not be done."""
+        self.remains: list[FrameWritten] = []
+        """No longer in force, but perhaps still on the platters; the newest ones."""
         self.copies: dict[bytes, tuple[int, Stored]] = {}
         """Every block that was ever meant to be a copy of the superblock, and which."""
         self.headers: dict[int, set[bytes]] = {}
@@ -121,6 +124,7 @@ class Written:
         """Return what was written so far; later writes change only the original."""
         other = Written()
         other.frames = [copy(frame) for frame in self.frames]
+        other.remains = list(self.remains)
         other.copies = dict(self.copies)
         other.sizes = dict(self.sizes)
         other.seq_max = self.seq_max
@@ -140,13 +144,13 @@ class Written:
         is accepted is durable now.
         """
         self._open.clear()
-        for count, frame in enumerate(self.frames, start=1):
-            if frame.envelope.hash == last_hash:
-                del self.frames[count:]
-                frame.is_done = True
-                return True
-        self.frames.clear()
-        return False
+        hashes = [frame.envelope.hash for frame in self.frames]
+        count = hashes.index(last_hash) + 1 if last_hash in hashes else 0
+        self.remains = (self.remains + self.frames[count:])[-_REMAINS_MAX:]
+        del self.frames[count:]
+        if count:
+            self.frames[-1].is_done = True
+        return count > 0
 
     # ------------------------------------------------------------ Watcher
 
@@ -197,4 +201,5 @@ class Written:
     def renaming(self, old: str, new: str, file: File) -> None:
         """Forget the frames of a segment that becomes a spare: the base has passed them."""
         if spare_number(new) is not None:
+            self.remains = [frame for frame in self.remains if frame.file != file.number]
             self.frames = [frame for frame in self.frames if frame.file != file.number]
