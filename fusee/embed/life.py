@@ -28,7 +28,7 @@ from fusee.io.wakeup import wake_loop
 from fusee.loop.illegal import refuse
 from fusee.loop.ordered import check_ordered_set, install_ordered_set
 from fusee.loop.wait_for import install_wait_for
-from fusee.loop.workflow_loop import WorkflowLoop
+from fusee.loop.workflow_loop import in_workflow_code
 from fusee.sdk.runlog import emit
 
 if TYPE_CHECKING:
@@ -146,6 +146,7 @@ class Life:
             assembly.node,
             yield_gil=submitter.yield_gil if submitter is not None else _no_thread_waits,
             seal_delay_s=assembly.seal_delay_s,
+            clock_look_s=surroundings.clock_look_s,
             on_turned=self._turned,
         )
         assembly.node.listen(self.core.gate.open, self.pump.wake, self._on_stop)
@@ -170,7 +171,7 @@ class Life:
             self.assembly.directory.check_owner()
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            if isinstance(loop, WorkflowLoop):
+            if in_workflow_code():
                 refuse("a call of an engine", "move it into ctx.step(...), or use ctx.external(id)")
             raise RuntimeError("the engine belongs to another event loop; call it there")
 

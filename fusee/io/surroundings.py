@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from threading import Thread
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fusee.io.clock import SystemClock
 from fusee.io.threads import StepThreads
 
 if TYPE_CHECKING:
     from contextvars import Context
-    from typing import Any
 
     from fusee.base.clock import Clock
     from fusee.io.threads import OnResult
@@ -75,5 +74,12 @@ class Surroundings:
     """Spreads retries."""
     make_threads: Callable[[int, Wake], Threads] = StepThreads
     run_aside: Callable[[Callable[[], None], str], Aside] = thread_aside
+    clock_look_s: float = 1.0
+    """How long to trust that nobody sets the wall clock: due times are looked at so often."""
+    stand_ins: Mapping[str, Callable[..., Any]] = field(
+        default_factory=dict[str, Callable[..., Any]]
+    )
+    """What is called in place of the function of a step, by the step's name. Tests put it there;
+    it is async where the step's own function is."""
     python: str = field(default_factory=platform.python_version)
     """Recorded with each start, for a text that says what has changed since."""
