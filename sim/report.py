@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from sim.tally import Tally
 
 _TERMINAL_S, _PIPE_S = 0.2, 10.0
-_WIDTH_MAX = 400
 TRACE_LINES = 40
 
 
@@ -58,7 +58,8 @@ class Living:
         """Show the line."""
         line = self.line()
         if self._is_terminal:
-            self._out.write("\r\x1b[K" + line[:_WIDTH_MAX])
+            columns = shutil.get_terminal_size().columns
+            self._out.write("\r\x1b[K" + line[: columns - 1])
         else:
             self._out.write(line + "\n")
         self._shown = line
@@ -72,16 +73,15 @@ class Living:
         self._out.flush()
 
     def end(self) -> None:
-        """Show the last line, and leave it there."""
-        if not self._is_terminal and self._shown == self.line():
-            return
-        self.show()
+        """Show the last line whole, and leave it there."""
         if self._is_terminal:
-            self._out.write("\n")
-            self._out.flush()
+            self._out.write("\r\x1b[K")
+        self._out.write(self.line() + "\n")
+        self._out.flush()
+        self._shown = ""
 
     def line(self) -> str:
-        """Return seeds, crashes, recoveries, faults by kind, verdicts, seeds an hour and core."""
+        """Return seeds, verdicts, seeds an hour and core, crashes, recoveries, faults by kind."""
         tally = self.tally
         faults = " ".join(f"{name} {count:,}" for name, count in tally.faults().items()) or "none"
         verdicts = " ".join(
@@ -91,9 +91,9 @@ class Living:
         )
         hour_rate = tally.seeds * 3600 / max(self.elapsed_s, 0.001) / self._workers
         return (
-            f"{tally.seeds:,} seeds  crashes {tally.counters['crashes']:,}"
-            f"  recoveries {tally.counters['recoveries']:,}  faults: {faults}  {verdicts}"
-            f"  {hour_rate:,.0f} seeds/h/core"
+            f"{tally.seeds:,} seeds  {verdicts}  {hour_rate:,.0f} seeds/h/core"
+            f"  crashes {tally.counters['crashes']:,}"
+            f"  recoveries {tally.counters['recoveries']:,}  faults: {faults}"
         )
 
 
