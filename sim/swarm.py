@@ -189,12 +189,17 @@ def shrunk_text(outcome: SeedOutcome, job: Job, level: Any) -> str:
     return f"{head}\n{failure_text(shrinker.outcome, job, shrinker.ask)}"
 
 
+def work_of(level: Any) -> dict[str, int]:
+    """Return the floors of a level's work."""
+    return dict(getattr(level, "WORK", {}))
+
+
 def faults_of(tally: Tally, job: Job, level: Any) -> list[str]:
     """Return why the campaign is worth less than it seems. A reduced one is not judged."""
     if job.bug is not None or set(job.ask.values()) - {"workload"}:
         return []
     found = [f"mark never reached: {name}" for name in tally.missing_marks(level.MARKS)]
-    return found + [f"idle seeds: {text}" for text in tally.idle_work(level.WORK)]
+    return found + [f"idle seeds: {text}" for text in tally.idle_work(work_of(level))]
 
 
 def write_json(path: Path, tally: Tally, job: Job, level: Any, elapsed_s: float) -> None:
@@ -210,7 +215,7 @@ def write_json(path: Path, tally: Tally, job: Job, level: Any, elapsed_s: float)
         "elapsed_s": round(elapsed_s, 1),
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-    path.write_text(json.dumps(about | tally.summary(level.WORK), indent=2) + "\n")
+    path.write_text(json.dumps(about | tally.summary(work_of(level)), indent=2) + "\n")
 
 
 def run(given: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ A level is a module here with
     Options     a frozen dataclass; the runner fills those of OPTION_NAMES that it has
     FAMILIES    names of the fault families that `without` may switch off
     MARKS       names that a campaign of MARKS_SEEDS_MIN seeds must have reached
-    WORK        counter -> floor of its median over a campaign; 0 only measures
+    WORK        counter -> floor of its median over a campaign; 0 only measures; may be missing
     WORKLOADS   names that `workload` may have; may be missing
 """
 
@@ -33,7 +33,6 @@ class Level(Protocol):
     NAME: str
     FAMILIES: Iterable[str]
     MARKS: Iterable[str]
-    WORK: Mapping[str, int]
     Options: Any
 
     def run_seed(self, seed: int, options: Any) -> SeedOutcome:
