@@ -166,3 +166,19 @@ def test_one_bug_from_the_command_line():
     ended = sim_command("sim.bugs", "--only", "fill_as_new_as_frames", "--seeds", "0")
     assert ended.returncode == 0
     assert "| fill_as_new_as_frames | byte | caught |" in ended.stdout
+
+
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("bug", "seeds", "code", "said"),
+    [
+        ("payload_hash_not_checked", "500", 0, "caught after"),
+        ("out_of_order_completion_counts", "3", 1, "3 seeds and nobody has noticed"),
+    ],
+)
+def test_a_canary_must_be_caught(bug, seeds, code, said):
+    ended = sim_command("sim.bugs", "--canary", bug, "--seeds", seeds)
+
+    assert ended.returncode == code
+    assert said in ended.stdout
