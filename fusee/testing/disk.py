@@ -183,12 +183,13 @@ class Disk:
             file.unreadable.clear()
         return count
 
-    def settle(self) -> None:
+    def settle(self, *names: str) -> None:
         """Let damage be what the platters hold: nothing brings back what was there before.
 
-        An unreadable unit is not settled: it may read well on another day.
+        Of some files, or of all. An unreadable unit is not settled: it may read well on
+        another day.
         """
-        for file in self.names.values():
+        for file in [self.names[name] for name in names or self.names]:
             for unit, (how, _) in list(file.damaged.items()):
                 if unit not in file.unreadable:
                     del file.damaged[unit]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 from fusee.base.errors import AcknowledgedDataLost, DirectoryRefused
+from fusee.base.limits import BLOCK_SIZE
 from fusee.io.file_log import FileLog, Recovered
 from fusee.io.log_files import NewGroup
 from fusee.log import superblock as sb
@@ -112,6 +113,7 @@ class World:
         try:
             recovered = self._open_on(self.device, self.submitter, found)
         except PowerLost:
+            self._settle_superblock()
             self._note_crash("open")
             return False
         except (DirectoryRefused, AcknowledgedDataLost) as error:
@@ -122,6 +124,7 @@ class World:
             if not self.device.done:
                 raise Broken(f"opening failed without cause: {error}") from error
             self.note("open-failed", str(error.errno))
+            self._settle_superblock()
             self._note_device()
             return False
         self._opened(expected, recovered, found)
@@ -152,6 +155,11 @@ class World:
         if random.random() < plan.rate("lost") / 4:
             device.lose_after(int(random.random() * 4))
 
+    def _settle_superblock(self) -> None:
+        """The process has chosen among the copies and written some: there is no way back."""
+        if self.device.call_count and sb.FILE in self.disk.names:
+            self.disk.settle(sb.FILE)
+
     def _note_device(self) -> None:
         for name in self.device.done:
             self.fault(f"fault:{name}")
@@ -161,10 +169,9 @@ class World:
         self.counters["refusals_to_open"] += 1
         self.marks.hit(_refusal_mark(error))
         self.note("refused", type(error).__name__, str(error)[:120])
-        wrong = check_refused(expected, error)
-        if wrong and self._is_misled():
-            wrong = check_refused(self._as_read(), error)
-        self.check(wrong)
+        if not self._is_misled():
+            # Who was told something wrong may doubt everything.
+            self.check(check_refused(expected, error))
         if _images(self.disk) != images:
             raise Broken(f"opening was refused, and files were changed: {error}")
         self._note_device()
@@ -204,13 +211,20 @@ class World:
         return wrong
 
     def _is_misled(self) -> bool:
-        return bool(self.device.misread or self.device.failed_reads)
+        return bool(self.device.misread or self._failed_blocks())
+
+    def _failed_blocks(self) -> list[tuple[int, int, int]]:
+        """Return the single blocks that could not be read once.
+
+        A failed read of many is done again block by block, and does not count.
+        """
+        return [place for place in self.device.failed_reads if place[2] == BLOCK_SIZE]
 
     def _as_read(self) -> Forecast:
         """Return the forecast for a disk on which all that read badly once is damaged."""
         trial = self._before.clone()
         names = {file.number: name for name, file in trial.names.items()}
-        for number, offset, size in self.device.misread + self.device.failed_reads:
+        for number, offset, size in self.device.misread + self._failed_blocks():
             for unit in units_of(offset, size):
                 trial.garble(names[number], unit, Random(0))
         return forecast(trial, self.written)

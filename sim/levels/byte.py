@@ -147,11 +147,10 @@ class _Seed:
         device = world.device
         world.marks.hit("log:stopped")
         world.note("stopped", type(error).__name__)
-        lies = {"lost-write", "misdirected-write"} & set(device.done)
         log = world.log
         assert log is not None
         is_full = isinstance(log.failed, StorageFull)
-        if device.failure is None and not (lies or is_full or world.disk.has_damage()):
+        if device.failure is None and not (device.done or is_full or world.disk.has_damage()):
             raise Broken(f"the log stopped without cause: {log.failed or error}")
         if device.failure is not None and log.failed is None:
             raise Broken("a write failed and the log goes on")

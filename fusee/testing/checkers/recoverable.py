@@ -50,15 +50,16 @@ class Forecast:
 
 def forecast(disk: Disk, written: Written) -> Forecast:
     """Return what opening this disk must and may say."""
-    stored, refusal = _superblock(disk, written)
+    stored, doubt = _superblock(disk, written)
     if stored is None:
-        return Forecast(must_refuse=refusal)
+        return Forecast(must_refuse=doubt)
     files, refusal = _segments(disk, stored)
     if refusal:
         return Forecast(must_refuse=refusal, stored=stored)
     must, may = _headers(files, written)
     if must:
         return Forecast(must_refuse=must, stored=stored)
+    may = may or doubt
     frames = [frame for frame in written.frames if frame.segment in files]
     remains = [frame for frame in written.remains if frame.segment in files]
     return _chain(files, frames, remains, stored, may, is_sound=not disk.has_damage())
@@ -68,7 +69,7 @@ def forecast(disk: Disk, written: Written) -> Forecast:
 
 
 def _superblock(disk: Disk, written: Written) -> tuple[Stored | None, str]:
-    """Return the superblock that an opening must use, or why there is none."""
+    """Return the superblock that an opening must use, and why it may not, or why there is none."""
     file = disk.names.get(sb.FILE)
     if file is None:
         return None, "the superblock is gone"
@@ -87,6 +88,11 @@ def _superblock(disk: Disk, written: Written) -> tuple[Stored | None, str]:
     newest = max(agreed, key=lambda stored: stored.sequence)
     if any(stored.sequence > newest.sequence + 1 for stored in sound):
         return None, "a copy of the superblock is newer than the ones that agree"
+    for stored in sound:
+        line = (stored, newest) if stored.sequence > newest.sequence else (newest, stored)
+        step = line[0].sequence - line[1].sequence
+        if (step == 0 and stored != newest) or (step == 1 and line[0].parent != line[1].checksum):
+            return newest, "copies of the superblock are of different lines of updates"
     return newest, ""
 
 
