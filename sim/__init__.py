@@ -1,1 +1,1 @@
-"""Campaigns of the deterministic simulator. See sim/README.md."""
+"""Campaigns of seeds, deliberate bugs and directed scenarios. Not part of the wheel."""

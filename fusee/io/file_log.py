@@ -141,6 +141,7 @@ class FileLog:
             for batch in scan.batches():
                 on_batch(batch)
             end = scan.end
+        scan.confirm(device.read)
         booted = next_boot(stored.superblock, end)
         stored = save_superblock(device, booted, stored)
         writer = LogWriter(
