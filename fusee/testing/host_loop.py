@@ -105,6 +105,11 @@ class HostLoop(WorkflowLoop):
         """Queue a callback; there is one thread, whoever it stands for."""
         return self.call_soon(callback, *args, context=context)
 
+    @property
+    def has_ready(self) -> bool:
+        """Whether another iteration follows at once."""
+        return bool(self._soon) or self._due is not None
+
     def _iterate(self) -> None:
         self._due = None
         self.iterations += 1

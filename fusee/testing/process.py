@@ -215,6 +215,16 @@ class Process:
             self._closing_now()
         with suppress(PowerLost):
             self.point("iteration")
+        if self._serves and not self.loop.has_ready and not self._writes:
+            self.world.watcher.on_idle(self)
+
+    @property
+    def _serves(self) -> bool:
+        return self.is_open and not self._closing.done()
+
+    @property
+    def _writes(self) -> bool:
+        return self._submitter is not None and self._submitter.busy
 
     def _on_error(self, context: dict[str, Any]) -> None:
         error = context.get("exception")
