@@ -15,8 +15,8 @@ from asyncio import _get_running_loop, _set_running_loop
 from collections import deque
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from fusee.loop.illegal import user_line
 from fusee.loop.workflow_loop import WorkflowLoop
+from fusee.testing.guard import not_simulated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 
 ITERATION_US = 5
 CLOSES_MAX = 20
-
-
-class NotSimulated(RuntimeError):
-    """Code in the simulator reached for the real world: a socket, a thread, a clock."""
 
 
 class _Timers:
@@ -110,6 +106,11 @@ class HostLoop(WorkflowLoop):
         """Queue a callback; there is one thread, whoever it stands for."""
         return self.call_soon(callback, *args, context=context)
 
+    @property
+    def has_ready(self) -> bool:
+        """Whether another iteration follows at once."""
+        return bool(self._soon) or self._due is not None
+
     def _iterate(self) -> None:
         self._due = None
         self.iterations += 1
@@ -126,12 +127,8 @@ class HostLoop(WorkflowLoop):
             self._due = self._scheduler.after(self._iteration_us, self._iterate)
 
     def refuse_call(self, what: str, remedy: str) -> NoReturn:
-        """Refuse what reaches out of the simulated world, naming the user's line."""
-        line = user_line()
-        raise NotSimulated(
-            f"{what} in the simulator{f' at {line}' if line else ''}; the simulator has no real "
-            "world: give the step a stub with sim.stub(step, function)"
-        )
+        """Refuse what reaches out of the simulated world."""
+        not_simulated(what)
 
     def discard(self) -> None:
         """End with the process: nothing that waits here ever runs."""

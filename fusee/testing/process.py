@@ -18,12 +18,12 @@ from fusee.base.errors import AcknowledgedDataLost, DirectoryRefused, EngineStop
 from fusee.embed.assembly import Assembly, assemble_on
 from fusee.embed.engine import Engine
 from fusee.io.surroundings import Surroundings
+from fusee.testing.cold import make_loop, make_threads
 from fusee.testing.device import PowerLost
-from fusee.testing.host_loop import HostLoop
 from fusee.testing.process_device import ProcessDevice
 from fusee.testing.seeds import stream
 from fusee.testing.submitter import SimSubmitter
-from fusee.testing.threads import SimAside, SimThreads
+from fusee.testing.threads import SimAside
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -31,10 +31,15 @@ if TYPE_CHECKING:
     from fusee.base.clock import Clock
     from fusee.embed.assembly import Wake
     from fusee.embed.programs import Registry
+    from fusee.testing.threads import SimThreads
     from fusee.testing.world import World
 
 T = TypeVar("T")
 Answer = tuple[Any, BaseException | None]
+
+
+def _every() -> bool:
+    return True
 
 
 class ProcessClock:
@@ -65,10 +70,10 @@ class Process:
         """Why the directory could not be opened."""
         self.passed: Counter[str] = Counter()
         """How often each point was passed in this life."""
-        self.loop = HostLoop(world.scheduler, self._on_error, self._iterated)
+        self.registry = registry
+        self.loop = make_loop(registry, world.scheduler, self._on_error, self._iterated)
         self.random = stream(world.seed, f"life {number}")
         self.device = ProcessDevice(self)
-        self._registry = registry
         self._submitter: SimSubmitter | None = None
         self._threads: SimThreads | None = None
         self._asides: list[SimAside] = []
@@ -101,7 +106,9 @@ class Process:
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything that can go on by itself has done so."""
+        """Whether it serves, and everything that can go on by itself has done so."""
+        if not self.is_open or self._closing.done():
+            return False
         core = self.engine.life.core
         return not (
             self.loop.has_ready
@@ -147,8 +154,12 @@ class Process:
         )
 
     def _make_threads(self, threads_max: int, wake: Wake) -> SimThreads:
-        self._threads = SimThreads(
-            self.world.scheduler, lambda: self.random.randrange(1, 400), threads_max, wake
+        self._threads = make_threads(
+            self.registry,
+            self.world.scheduler,
+            lambda: self.random.randrange(1, 400),
+            threads_max,
+            wake,
         )
         return self._threads
 
@@ -204,12 +215,15 @@ class Process:
         self.is_alive = False
         self.world.on_exit(self)
 
-    def evict(self) -> None:
-        """Take every run out of memory; each comes back by replay."""
+    def evict(self, chosen: Callable[[], bool] = _every) -> int:
+        """Take runs out of memory, which come back by replay: each if it is chosen."""
         core = self.engine.life.core
-        for run in core.table.open_runs():
+        runs = [run for run in core.table.open_runs() if run.program is not None and chosen()]
+        for run in runs:
             core.reload(run)
-        self.engine.life.pump.wake()
+        if runs:
+            self.engine.life.pump.wake()
+        return len(runs)
 
     def close(self) -> None:
         """Ask the process to end in order."""
@@ -229,7 +243,7 @@ class Process:
             self._closing_now()
         with suppress(PowerLost):
             self.point("iteration")
-            if self.is_open and self.is_idle:
+            if self.is_idle:
                 self.world.watcher.on_idle(self)
 
     def _on_error(self, context: dict[str, Any]) -> None:

@@ -212,6 +212,10 @@ class World:
         if self.process is not None:
             self.process.die()
 
+    def heal(self) -> None:
+        """From here on nothing goes wrong."""
+        self.plan = Peace()
+
     def abandon(self) -> None:
         """Take everything apart, wherever it is."""
         self._is_shut = True
