@@ -2,9 +2,9 @@
 
     python -m tests.real.janitor
 
-Reads commands as JSON lines, {"undo": [words of a command]} or {"done": "key"}, and answers
-each. When its stdin ends, it runs what is left, the last one first. So whoever mounts something
-hands the way back to a process that does not die with it.
+Reads JSON lines and answers each: {"key": n, "undo": [words of a command]}, then {"now": n} or
+{"forget": n}. When its stdin ends, it runs what is left, the last one first. So whoever mounts
+something hands the way back to a process that does not die with it.
 """
 
 from __future__ import annotations
@@ -32,6 +32,10 @@ class Janitor(Helper):
         self.ask(key=self._count, undo=list(command))
         return self._count
 
+    def forget(self, key: int) -> None:
+        """It has been undone already."""
+        self.ask(forget=key)
+
     def undo_now(self, key: int) -> None:
         """Run it now and not later. Raises if it fails."""
         self.ask(now=key)
@@ -53,6 +57,9 @@ def main() -> int:
         asked = json.loads(line)
         if "undo" in asked:
             left[asked["key"]] = asked["undo"]
+            answer = {}
+        elif "forget" in asked:
+            left.pop(asked["forget"])
             answer = {}
         else:
             error = _run(left.pop(asked["now"]))

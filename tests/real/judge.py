@@ -25,17 +25,23 @@ Line = dict[str, Any]
 
 def facts_on_disk(directory: Path) -> Facts:
     """Read a log that nobody has open; nothing is repaired. Raises what a damaged log raises."""
+    return scan_disk(directory)[0]
+
+
+def scan_disk(directory: Path) -> tuple[Facts, str]:
+    """Read a log; also return what an operator would be told about its end."""
     facts = Facts()
     device = FileDevice(directory, candidate_methods()[0], 0)
     try:
         if device.size(sb.FILE) < 0:
-            return facts
+            return facts, ""
         superblock = sb.choose(read_copies(device)).superblock
         if not superblock.boot_count and device.size(segment_name(superblock.base.segment)) < 0:
-            return facts
-        for batch in LogScan(device.read, device.files(), superblock).batches():
+            return facts, ""
+        scan = LogScan(device.read, device.files(), superblock)
+        for batch in scan.batches():
             facts.add(batch)
-        return facts
+        return facts, scan.end.report
     finally:
         device.close()
 
