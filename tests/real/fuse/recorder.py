@@ -51,8 +51,20 @@ class Recorder:
     @is_recording.setter
     def is_recording(self, value: bool) -> None:
         if value and not self._is_recording:
-            self._start.write_bytes(self._image)
+            self._save_start()
         self._is_recording = value
+
+    def _save_start(self) -> None:
+        """Keep the image as it is now, with holes where there are zeros."""
+        piece = 1 << 16
+        zeros = bytes(piece)
+        with self._start.open("wb") as file:
+            file.truncate(len(self._image))
+            for at in range(0, len(self._image), piece):
+                data = self._image[at : at + piece]
+                if data != zeros:
+                    file.seek(at)
+                    file.write(data)
 
     def _enter(self, offset: int, data: bytes = b"") -> None:
         if self._is_recording:
