@@ -98,7 +98,7 @@ def recorded_disk(base: Path, janitor: Janitor) -> Iterator[tuple[MountedServer,
 
 
 def record(
-    base: Path, *, writes: int, method: Method = Method.DIRECT, is_forgetful: bool = False
+    base: Path, *, writes: int, method: Method = Method.DIRECT, device: str = "file"
 ) -> Trace:
     """Record a loaded victim until there are so many block writes, then kill it."""
     lines: list[Line] = []
@@ -113,7 +113,7 @@ def record(
                 path,
                 kill_at=writes * 3 // 4,  # Four block writes come to about three lines.
                 sizes=TINY,
-                is_forgetful=is_forgetful,
+                device=device,
                 workload="load",
                 details={"first": 0, "at_once": 3},
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -58,6 +58,10 @@ class Life:
         return f"the victim ended with {self.status}: {self.errors[-2000:]}"
 
 
+def _text(errors: Path) -> str:
+    return errors.read_text(errors="replace") if errors.exists() else ""
+
+
 class Bench:
     """Where victims live, one at a time. A context manager: leaving it ends everything."""
 
@@ -100,11 +104,12 @@ class Bench:
                     event = self._outside.hear(END_S)
                 assert "ended" in event, event
                 status = self._nursery.status(END_S)
-        except Hangs:
-            os.kill(pid, signal.SIGABRT)
-            raise
+        except Hangs as hangs:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            raise Hangs(f"{hangs}; the victim wrote: {_text(errors)}") from None
         said = lines_of(lines)
-        text = errors.read_text() if errors.exists() else ""
+        text = _text(errors)
         lines.unlink(missing_ok=True)
         errors.unlink(missing_ok=True)
         return Life(status, said, text)

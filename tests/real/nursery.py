@@ -15,6 +15,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -83,7 +84,8 @@ def main() -> None:
         print(json.dumps({"pid": pid}), flush=True)
         if not sys.stdin.readline():
             return  # The parent is gone, and with us goes the child.
-        os.write(opens, b".")
+        with suppress(BrokenPipeError):  # It died of its own beginnings; its status tells.
+            os.write(opens, b".")
         _, status = os.waitpid(pid, 0)
         os.close(ready)
         os.close(opens)

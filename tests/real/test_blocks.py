@@ -32,7 +32,7 @@ def test_a_crash_between_any_two_block_writes_breaks_no_promise(tmp_path, method
 
 
 def test_an_engine_that_flushes_nothing_is_convicted(tmp_path):
-    trace = record(tmp_path, writes=60, is_forgetful=True)
+    trace = record(tmp_path, writes=60, device="forgetful")
 
     report = replay(trace, tmp_path, [len(trace.entries)])
 

@@ -172,7 +172,7 @@ def test_a_disk_that_lies_about_everything_loses_it_and_the_judge_complains(tmp_
 def test_an_engine_that_flushes_nothing_is_convicted(tmp_path, ground):
     report = Report()
     with lossy(tmp_path, ground) as place:
-        kill_under_load(place, 3, report, sizes=TINY, is_forgetful=True)
+        kill_under_load(place, 3, report, sizes=TINY, device="forgetful")
 
     assert report.broken, "it acknowledged what it had never flushed, and nobody saw it"
 

@@ -10,7 +10,7 @@ import pytest
 from fusee.io.methods import Method
 from tests.real import ace, syscalls
 from tests.real.capabilities import needs
-from tests.real.syscalls import SAMPLE, SETUPS, Place, Report, run_campaign, run_one, spread
+from tests.real.syscalls import SAMPLE, SETUPS, Place, Report, Work, run_campaign, run_one, spread
 from tests.real.tracing import Injection, Trace
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, needs(*syscalls.NEEDS)]
@@ -53,8 +53,29 @@ def test_a_write_that_was_reported_and_never_made_is_found_before_a_later_one(tm
     assert report.verdicts["found"] >= 2, str(report)
 
 
-def test_an_engine_that_believes_a_failed_write_is_seen(tmp_path):
-    """The check of manners: shown a trace in which writes go on, it complains."""
+@pytest.mark.parametrize(
+    ("fault", "complaint"),
+    [("eio", "it went on after a write that failed"), ("lost", "")],
+)
+def test_an_engine_that_takes_errors_for_success_is_convicted(tmp_path, fault, complaint):
+    setup = next(s for s in SETUPS if s.method is Method.BUFFERED and not s.is_used)
+    place = Place(tmp_path)
+    try:
+        injection = Injection("pwrite64", fault, 11)
+        deaf = Work(faulty={"device": "deaf"})
+        outcome = run_one(place, setup, injection, deaf)
+    finally:
+        place.close()
+
+    if fault == "lost":
+        # Here the disk lies, not the engine.
+        assert outcome.verdict == "found", outcome
+    else:
+        assert outcome.verdict == "broken", outcome
+        assert complaint in outcome.reasons
+
+
+def test_writes_that_go_on_after_an_error_are_seen_in_a_trace(tmp_path):
     log = "9</d/segment-000000000001>"
     (tmp_path / "trace").write_text(
         f'7 pwritev2({log}, [{{iov_base=""..., iov_len=4096}}], 1, 8192, RWF_DSYNC) = -1 EIO'

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,8 +44,8 @@ class Options:
     workload: str = "shop"
     sizes: tuple[int, int] | None = None
     """Of segments; None is what the product does."""
-    is_forgetful: bool = False
-    """Whether the device skips every flush: a broken engine for tests of the checkers."""
+    device: str = "file"
+    """The product's, or one of `BROKEN`, for tests of the checkers."""
     details: dict[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
@@ -60,6 +61,22 @@ class ForgetfulDevice(FileDevice):
             os.pwrite(fd, data, offset)
         finally:
             os.close(fd)
+
+
+class DeafDevice(FileDevice):
+    """Takes every error of a write for success."""
+
+    def write(self, file: str, offset: int, data: bytes | memoryview) -> None:
+        fd = os.open(self.directory / file, os.O_WRONLY)
+        try:
+            with suppress(OSError):
+                os.pwrite(fd, data, offset)
+            os.fdatasync(fd)
+        finally:
+            os.close(fd)
+
+
+BROKEN = {"forgetful": ForgetfulDevice, "deaf": DeafDevice}
 
 
 class OutsideService:
@@ -120,7 +137,7 @@ class Victim:
     def open(self) -> Engine:
         """Return an engine, the product's way unless something is asked for that it has not."""
         options = self.options
-        if options.sizes is None and not options.is_forgetful:
+        if options.sizes is None and options.device == "file":
             assemble = functools.partial(assemble_directory, Path(options.directory))
         else:
             assemble = self._assemble
@@ -133,9 +150,9 @@ class Victim:
         device: FileDevice | None = None
         try:
             device = open_device(path)
-            if options.is_forgetful:
+            if options.device != "file":
                 device.close()
-                device = ForgetfulDevice(path, device.method, device.flush_ns)
+                device = BROKEN[options.device](path, device.method, device.flush_ns)
             device.remove_unfinished()
             sizes = SegmentSizes(*options.sizes) if options.sizes else None
             return assemble_on(device, directory, clock, wake, sizes=sizes, reads_ahead=True)
