@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -88,40 +88,42 @@ def _ext4() -> str:
     return "" if "\text4\n" in Path("/proc/filesystems").read_text() else "the kernel has no ext4"
 
 
-_CHECKS: dict[str, Callable[[], str]] = {
+Checks = Mapping[str, Callable[[], str]]
+"""Each returns why something is not there, empty if it is."""
+
+CHECKS: Checks = {
     "linux": _linux,
     "root": _root,
-    "strace": _strace,
+    "strace": cache(_strace),
     "fuse": _fuse,
-    "loop": _loop,
+    "loop": cache(_loop),
     "ext4": _ext4,
 }
-NAMES = tuple(_CHECKS)
 
 
-@cache
-def missing(name: str) -> str:
+def missing(name: str, checks: Checks = CHECKS) -> str:
     """Return why something is not there, empty if it is."""
     try:
-        return _CHECKS[name]()
+        return checks[name]()
     except (OSError, subprocess.SubprocessError) as error:
         return f"looking for it failed: {error}"
 
 
-def why_not(*names: str) -> str:
+def why_not(*names: str, checks: Checks = CHECKS) -> str:
     """Return why something that needs all of these cannot run here, empty if it can."""
-    return "; ".join(f"{name}: {missing(name)}" for name in names if missing(name))
+    reasons = {name: missing(name, checks) for name in names}
+    return "; ".join(f"{name}: {reason}" for name, reason in reasons.items() if reason)
 
 
-def needs(*names: str) -> pytest.MarkDecorator:
+def needs(*names: str, checks: Checks = CHECKS) -> pytest.MarkDecorator:
     """Skip a test, with the reason, where the machine lacks something."""
-    reason = why_not(*names)
+    reason = why_not(*names, checks=checks)
     return pytest.mark.skipif(bool(reason), reason=reason or "everything is there")
 
 
 def report() -> str:
     """List everything and whether it is there."""
-    return "\n".join(f"{name:8} {missing(name) or 'yes'}" for name in NAMES)
+    return "\n".join(f"{name:8} {missing(name) or 'yes'}" for name in CHECKS)
 
 
 if __name__ == "__main__":

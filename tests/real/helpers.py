@@ -38,6 +38,8 @@ class Helper:
             stdout=subprocess.PIPE,
             env=environment(),
             cwd=ROOT,
+            # A Ctrl-C is for the tests, which end their helpers in good order.
+            start_new_session=True,
         )
 
     @property

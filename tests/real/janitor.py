@@ -10,7 +10,6 @@ something hands the way back to a process that does not die with it.
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 
@@ -50,8 +49,6 @@ def _run(command: list[str]) -> str:
 
 
 def main() -> int:
-    # A Ctrl-C goes to the whole group, and this is what cleans up after it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     left: dict[int, list[str]] = {}
     for line in sys.stdin:
         asked = json.loads(line)

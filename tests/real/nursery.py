@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import select
 import signal
 import sys
 from contextlib import suppress
@@ -64,6 +65,16 @@ def _live(options: dict[str, Any], errors: str, ready: int, gate: int) -> NoRetu
         os._exit(code)
 
 
+def _has_ended(pid: int) -> bool:
+    """Wait for a child; say whether it has ended, and not the parent of us all."""
+    child = os.pidfd_open(pid)
+    try:
+        ready, _, _ = select.select([child, sys.stdin.fileno()], [], [])
+        return child in ready
+    finally:
+        os.close(child)
+
+
 def main() -> None:
     # Everything that children need, also what an engine imports when it opens.
     import fusee.admin.server  # noqa: F401
@@ -86,6 +97,8 @@ def main() -> None:
             return  # The parent is gone, and with us goes the child.
         with suppress(BrokenPipeError):  # It died of its own beginnings; its status tells.
             os.write(opens, b".")
+        if not _has_ended(pid):
+            return  # The parent is gone, and with us goes the child.
         _, status = os.waitpid(pid, 0)
         os.close(ready)
         os.close(opens)

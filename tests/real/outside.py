@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import socket
 import sys
 from pathlib import Path
@@ -116,6 +117,9 @@ def _tell(**what: Any) -> None:
 
 def _serve(listener: socket.socket, book: _Book) -> None:
     _tell(listening=True)
+    ready, _, _ = select.select([listener, sys.stdin], [], [])
+    if listener not in ready:
+        return  # The parent is gone, and no victim will come.
     victim, _ = listener.accept()
     with victim:
         rest = b""

@@ -41,6 +41,7 @@ from tests.real.judge import Judge, facts_on_disk
 from tests.real.lives import INLINE_NS, THREAD_NS, Bench, Life, calibrate_as
 from tests.real.tracing import Injection, Trace, traced
 from tests.real.victim import FINISHED, REFUSED, TINY
+from tests.support.facts import Facts
 
 NEEDS = ("linux", "strace")
 DATA = {Method.DIRECT: ("pwritev2",), Method.BUFFERED: ("pwrite64", "fdatasync")}
@@ -61,11 +62,14 @@ class Setup:
     is_used: bool = False
     """Whether the directory has been used before, so that only later files are made."""
     is_product_size: bool = False
+    is_absent: bool = False
+    """Whether there is no directory yet: it is made, and its disk measured."""
 
     def __str__(self) -> str:
         where = "inline" if self.flush_ns == INLINE_NS else "thread"
         size = " 4 MiB" if self.is_product_size else ""
-        return f"{self.method}/{where}/{'used' if self.is_used else 'new'}{size}"
+        age = "absent" if self.is_absent else "used" if self.is_used else "new"
+        return f"{self.method}/{where}/{age}{size}"
 
     @property
     def sizes(self) -> tuple[int, int] | None:
@@ -79,6 +83,7 @@ SETUPS = (
     Setup(Method.BUFFERED),
     Setup(Method.BUFFERED, is_used=True),
     Setup(Method.DIRECT, is_product_size=True),
+    Setup(Method.DIRECT, is_absent=True),
 )
 
 
@@ -122,11 +127,15 @@ class Outcome:
 
 def series_of(setup: Setup) -> Iterator[Series]:
     """All series of a setup."""
+    # Measuring makes hundreds of writes of its own, which are not what is looked at here.
+    data = () if setup.is_absent else DATA[setup.method]
     for fault in ("kill", "eio", "enospc"):
-        for call in (*DATA[setup.method], *NAMES):
+        for call in (*data, *NAMES):
             if fault != "enospc" or call not in ("openat", "unlinkat", "fallocate"):
                 yield Series(setup, call, fault)
     yield Series(setup, "preadv2", "eio")
+    if setup.is_absent:
+        return
     yield Series(setup, DATA[setup.method][0], "lost")
     for call in ("fdatasync", "fsync", "renameat"):
         yield Series(setup, call, "unflushed")
@@ -146,7 +155,7 @@ class Place:
         path = self.base / f"log-{next(self._count)}"
         if setup.is_used:
             shutil.copytree(self._template(setup), path)
-        else:
+        elif not setup.is_absent:
             calibrate_as(path, setup.method, setup.flush_ns)
         return path
 
@@ -213,7 +222,7 @@ def run_one(place: Place, setup: Setup, injection: Injection, work: Work = SHOP)
 def _look(path: Path, judge: Judge) -> str:
     """Judge the disk; return why it cannot be read."""
     try:
-        judge.look(facts_on_disk(path))
+        judge.look(facts_on_disk(path) if path.exists() else Facts())
     except (AcknowledgedDataLost, DirectoryRefused) as error:
         return f"{type(error).__name__}: {error}"
     return ""
@@ -304,8 +313,12 @@ def on_places(base: Path, items: Sequence[T], work: Callable[[Place, T], None]) 
 
     try:
         with ThreadPoolExecutor(JOBS) as workers:
-            for _ in workers.map(take, items):
-                pass
+            try:
+                for _ in workers.map(take, items):
+                    pass
+            except BaseException:
+                workers.shutdown(wait=False, cancel_futures=True)
+                raise
     finally:
         for place in made:
             place.close()

@@ -14,23 +14,23 @@ def test_the_report_says_of_each_capability_whether_it_is_there_or_why_not():
     ran = run("tests.real.capabilities")
 
     assert ran.returncode == 0
-    assert [line.split()[0] for line in ran.stdout.splitlines()] == list(capabilities.NAMES)
+    assert [line.split()[0] for line in ran.stdout.splitlines()] == list(capabilities.CHECKS)
     assert all(len(line.split()) > 1 for line in ran.stdout.splitlines())
 
 
-def test_what_lacks_something_skips_with_the_reason(monkeypatch):
-    monkeypatch.setitem(capabilities._CHECKS, "moon", lambda: "no moon tonight")
-    monkeypatch.setitem(capabilities._CHECKS, "sun", lambda: "")
+def test_what_lacks_something_skips_with_the_reason():
+    checks = {"moon": lambda: "no moon tonight", "sun": lambda: ""}
 
-    assert capabilities.needs("moon", "sun").args == (True,)
-    assert capabilities.needs("moon", "sun").kwargs["reason"] == "moon: no moon tonight"
-    assert capabilities.needs("sun").args == (False,)
+    without_moon = capabilities.needs("moon", "sun", checks=checks)
+    assert without_moon.args == (True,)
+    assert without_moon.kwargs["reason"] == "moon: no moon tonight"
+    assert capabilities.needs("sun", checks=checks).args == (False,)
 
 
-def test_a_check_that_fails_itself_is_a_reason(monkeypatch):
+def test_a_check_that_fails_itself_is_a_reason():
     def check() -> str:
         raise OSError("out of order")
 
-    monkeypatch.setitem(capabilities._CHECKS, "tide", check)
+    reason = capabilities.why_not("tide", checks={"tide": check})
 
-    assert capabilities.why_not("tide") == "tide: looking for it failed: out of order"
+    assert reason == "tide: looking for it failed: out of order"

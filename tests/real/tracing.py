@@ -7,6 +7,7 @@ delivered at the entrance of the call, so a SIGKILL at call N is a crash between
 from __future__ import annotations
 
 import re
+import select
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -117,9 +118,10 @@ def traced(pid: int, file: Path, calls: str, injection: Injection | None = None)
         words += ["-e", injection.expression]
     with subprocess.Popen([*words, "-p", str(pid)], stderr=subprocess.PIPE, text=True) as strace:
         assert strace.stderr is not None
-        said = strace.stderr.readline()
-        assert "attached" in said, said
         try:
+            has_spoken = select.select([strace.stderr], [], [], PATIENCE_S)[0]
+            said = strace.stderr.readline() if has_spoken else "nothing"
+            assert "attached" in said, f"strace said {said}"
             yield
             strace.communicate(timeout=PATIENCE_S)
         except BaseException:
