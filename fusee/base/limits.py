@@ -46,6 +46,13 @@ ASYNC_STEPS_MAX = 1_000
 SYNC_THREADS_MAX = 32
 SYNC_STEPS_WAITING_MAX = 10_000
 
+BLOCKED_AFTER_S = 2.0
+"""A turn that takes longer is said to block the application's loop."""
+BLOCKED_AFTER_S_MIN = 0.01
+"""Looking at turns more often than this would itself cost turns."""
+BLOCKED_TURNS_MAX = 5
+"""So many such turns hold their run."""
+
 # The admin socket
 WIRE_FRAME_BYTES_MAX = 8 * MIB
 WIRE_PART_BYTES_MAX = 1 * MIB

@@ -22,6 +22,7 @@ from fusee.engine.run import Held, Run
 from fusee.engine.steps import keep_arrived, start
 from fusee.engine.table import RunTable
 from fusee.engine.timers import TimerKey, Timers
+from fusee.engine.watch import TurnWatch
 from fusee.record.group import encode_records, with_marks
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Core:
         "turning",
         "unwilling",
         "wake",
+        "watch",
     )
 
     def __init__(
@@ -90,6 +92,7 @@ class Core:
         self.draining = False
         self.turning = False
         """The owner is in its loop over ready runs and needs no waking."""
+        self.watch = TurnWatch()
         self.storage_full = False
         self.unwilling: list[str] = []
         """Tasks that refused to unwind, by run and task name; leaked and reported."""

@@ -100,6 +100,7 @@ class Run:
 
     __slots__ = (
         "attempts",
+        "blocked_turns",
         "closed_status",
         "finishing",
         "groups",
@@ -147,6 +148,8 @@ class Run:
         self.outbox: list[tuple[int, Run, SignalReceived]] = []
         """What the present turn sends: position of the message, receiver, its record."""
         self.on_closed: list[Callable[[Any], None]] = []
+        self.blocked_turns = 0
+        """How many turns of this life kept the application's loop too long."""
 
     @property
     def key(self) -> str:
