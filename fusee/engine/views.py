@@ -76,6 +76,9 @@ class RunInfo(msgspec.Struct, frozen=True):
     unread_signals: dict[str, int] = {}
     pending: list[PendingOperation] = []
     error: str | None = None
+    waits_for_nothing: str | None = None
+    """Said of a run that nothing can wake: its code waits, and for no operation. Known only
+    while the code is in memory."""
 
 
 class JournalEntry(msgspec.Struct, frozen=True):
@@ -170,6 +173,26 @@ def describe(run: Run | Finished) -> RunInfo:
         error=_failure_text(closed.payload)
         if closed and closed.payload and _failed(closed)
         else None,
+        waits_for_nothing=_waits_for_nothing(run) if isinstance(run, Run) else None,
+    )
+
+
+def _waits_for_nothing(run: Run) -> str | None:
+    """Say where the code of a run waits for what only that code could bring, None if it does not.
+
+    An event that no task of the run will set, a future nobody has: each outcome that could give
+    the code a turn has been handed over, and no operation is left to have another one.
+    """
+    program = run.program
+    if program is None or not run.is_open or run.inbox or program.pending:
+        return None
+    if program.ending is not None or program.machine.history is not None:
+        return None
+    where = program.rest().source
+    at = f" at {where}" if where else ""
+    return (
+        f"the code waits{at} for something that only its own code could bring: it has no step, "
+        "sleep or wait for a signal under way"
     )
 
 
