@@ -104,7 +104,11 @@ def assemble_directory(path: Path, clock: Clock, wake: Wake) -> Assembly:
         device = open_device(path)
         for name in device.remove_unfinished():
             LOGGER.info("%s: removed %s, which a crash left half made", path, name)
-        return assemble_on(device, directory, clock, wake, reads_ahead=True)
+        assembly = assemble_on(device, directory, clock, wake, reads_ahead=True)
+        assert assembly.log is not None
+        # Now, while it may fail without harm: later it would be the first write that fails.
+        device.open_to_write(assembly.log.file)
+        return assembly
     except BaseException as error:
         abandon(directory, device)
         if isinstance(error, OSError):
