@@ -131,7 +131,7 @@ class Run:
         self.shard = shard
         self.started = started
         self.head = group_head(workflow_id, ordinal)
-        self.groups: list[bytes] = []
+        self.groups: list[bytes | memoryview] = []
         self.last_ticket = Ticket(0)
         self.closed_status: Status | None = None
         self.program: Program | None = None

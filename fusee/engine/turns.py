@@ -46,15 +46,18 @@ GRACE_POSITION = 0
 
 
 def run_turns(core: Core, turns_max: int) -> int:
-    """Run ready turns, round-robin over runs, at most `turns_max`; return how many ran."""
+    """Run ready turns, round-robin over runs, at most `turns_max`; return how many ran.
+
+    None while too much waits for the disk (DR-6): what turns append is kept in memory until then.
+    """
     ready = core.ready
     if not ready:
         return 0
     core.log.now_us()  # All turns of this call have one time.
     turns = 0
-    watch = core.watch
+    watch, log = core.watch, core.log
     try:
-        while ready and turns < turns_max and not core.draining:
+        while ready and turns < turns_max and not core.draining and not log.is_full:
             watch.number += 1  # Before the run: see `TurnWatch.look`.
             run = watch.run = ready.popleft()
             run.queued = False
@@ -146,6 +149,8 @@ def _deliver(core: Core, run: Run, program: Program) -> None:
         if found is None:
             return
         arrival = found
+    if arrival.weight:
+        steps.lift(core, arrival)
     position = arrival.position
     if position not in program.pending:
         return  # Cancelled by the code while it was on its way.
