@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from fusee.base.errors import EngineStopped
-from fusee.embed.assembly import LIES_AFTER_FAILURE, Assemble, Assembly
+from fusee.embed.assembly import Assemble, Assembly
 from fusee.embed.client import Client
 from fusee.embed.owner import serve
 from fusee.embed.programs import Registry, loader
@@ -191,9 +191,7 @@ class Life:
         self.core.gate.shut_for_good()
         self.core.draining = True
         self.runner.stop()
-        directory, device = self.assembly.directory, self.assembly.device
-        if directory is not None and getattr(device, "is_buffered", False):
-            directory.withhold_release(LIES_AFTER_FAILURE)
+        self.assembly.distrust()
         error = EngineStopped(f"the engine has stopped: {cause}", cause)
         error.__cause__ = cause
         LOGGER.critical("the engine has stopped and its process should end: %r", cause)

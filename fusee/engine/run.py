@@ -38,7 +38,7 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
     workflow_id: str
     ordinal: Ordinal
     workflow: str
-    status: Status
+    closed_status: Status
     journal: bytes
 
     def facts(self) -> Started:

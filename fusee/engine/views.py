@@ -123,28 +123,18 @@ def status_word(status: Status | None) -> RunStatus:
 
 def row(run: Run | Finished) -> RunRow:
     """Return a run as a row of a list."""
-    if isinstance(run, Finished):
-        started, closed = run.facts(), run.closed()
-        return RunRow(
-            run.workflow_id,
-            run.ordinal,
-            started.workflow,
-            started.version,
-            status_word(run.status),
-            None,
-            instant(started.at_us),
-            instant(closed.at_us),
-        )
     started = run.facts()
+    held = run.held if isinstance(run, Run) else None
+    closed = run.closed() if run.closed_status is not None else None
     return RunRow(
         run.workflow_id,
         run.ordinal,
         started.workflow,
         started.version,
         status_word(run.closed_status),
-        run.held.reason if run.held else None,
+        held.reason if held else None,
         instant(started.at_us),
-        None,
+        instant(closed.at_us) if closed else None,
     )
 
 
@@ -152,7 +142,6 @@ def describe(run: Run | Finished) -> RunInfo:
     """Return everything that describes one run."""
     history = build_history(records_of(run))
     started = history.started
-    status = run.status if isinstance(run, Finished) else run.closed_status
     held = run.held if isinstance(run, Run) else None
     unread: dict[str, int] = {}
     for signal in history.unread():
@@ -163,7 +152,7 @@ def describe(run: Run | Finished) -> RunInfo:
         ordinal=run.ordinal,
         workflow=started.workflow,
         version=started.version,
-        status=status_word(status),
+        status=status_word(run.closed_status),
         started_at=instant(started.at_us),
         closed_at=instant(closed.at_us) if closed else None,
         held=held.reason if held else None,
