@@ -23,7 +23,7 @@ from fusee.testing.device import PowerLost
 from fusee.testing.process_device import ProcessDevice
 from fusee.testing.seeds import stream
 from fusee.testing.submitter import SimSubmitter
-from fusee.testing.threads import SimAside
+from fusee.testing.threads import NotLooking, SimAside
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -148,6 +148,7 @@ class Process:
             random=self.random,
             make_threads=self._make_threads,
             run_aside=self._run_aside,
+            look_aside=NotLooking,
             clock_look_s=self.world.settings.clock_look_s,
             stand_ins=self.world.stand_ins,
             python="3.x",

@@ -52,6 +52,16 @@ class SimAside:
         self._work = None
 
 
+class NotLooking:
+    """`fusee.io.surroundings.Looking` where no turn takes any time: there is nothing to see."""
+
+    def __init__(self, look: Callable[[], None], period_s: float, name: str) -> None:
+        self._look = look
+
+    def close(self) -> None:
+        """Look no more."""
+
+
 class SimThreads:
     """`fusee.io.surroundings.Threads`: a pool whose functions take no real time."""
 
