@@ -95,11 +95,6 @@ class HostLoop(WorkflowLoop):
             self._due = self._scheduler.after(self._iteration_us, self._iterate)
         return handle
 
-    @property
-    def has_ready(self) -> bool:
-        """Whether a callback waits for the next iteration."""
-        return bool(self._soon)
-
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> Ready:
