@@ -87,7 +87,7 @@ class Atlas:
         else:
             name = random.choice(sorted(self.disk.names))
             unit = int(random.random() * (len(self.disk.names[name].image) // UNIT_SIZE))
-        if unit * UNIT_SIZE >= len(self.disk.names[name].image):
+        if (unit + 1) * UNIT_SIZE > len(self.disk.names[name].image):
             return None
         return name, unit
 

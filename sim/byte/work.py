@@ -262,7 +262,7 @@ class Worker:
             return
         except AcknowledgedDataLost as error:
             world.marks.hit("read:lost")
-            if not world.disk.has_damage():
+            if not (world.disk.has_damage() or world.is_misled()):
                 raise Broken(f"nothing is damaged, and a read fails: {error}") from error
             return
         wanted = world.known[from_op - 1 : from_op - 1 + len(found)]

@@ -21,7 +21,7 @@ from fusee.testing.checkers.recoverable import Forecast, forecast
 from fusee.testing.checkers.reopened import check_opened, check_refused
 from fusee.testing.checkers.written import Written
 from fusee.testing.device import PowerLost, SimDevice
-from fusee.testing.disk import Disk, land_part, units_of
+from fusee.testing.disk import Damage, Disk, land_part, units_of
 from fusee.testing.marks import Marks
 from fusee.testing.seeds import stream
 from fusee.testing.trace import Trace
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fusee.log.batch import Batch
 
 NEW: Final = NewGroup(group_id=OUR_GROUP, incarnation=OUR_INCARNATION)
+_LIES: Final = (Damage.LOST, Damage.MISDIRECTED)
 GARBAGE: Final = 0.2
 """How often a write cut off by a crash leaves one unit unusable, at most."""
 
@@ -146,9 +147,13 @@ class World:
         random, device, plan = self._open, self.device, self.plan
         if random.random() < plan.rate("crash-in-open"):
             device.crash_after(int(random.random() * 10), self.crash)
-        if random.random() < plan.rate("misread"):
+        # One lie of a disk at a time: a read that hides the witness of a write that was lost
+        # is beyond what anybody can tell.
+        is_lying = any(how in _LIES for _, _, how in self.disk.damaged())
+        may_lie = plan.is_beyond or not is_lying
+        if random.random() < plan.rate("misread") and may_lie:
             device.misread_after(int(random.random() * 16), random)
-        if random.random() < plan.rate("read-error"):
+        if random.random() < plan.rate("read-error") and may_lie:
             device.fail_read_after(int(random.random() * 16))
         if random.random() < plan.rate("write-error") / 4:
             device.fail_after(int(random.random() * 8), random)
@@ -169,7 +174,7 @@ class World:
         self.counters["refusals_to_open"] += 1
         self.marks.hit(_refusal_mark(error))
         self.note("refused", type(error).__name__, str(error)[:120])
-        if not self._is_misled():
+        if not self.is_misled():
             # Who was told something wrong may doubt everything.
             self.check(check_refused(expected, error))
         if _images(self.disk) != images:
@@ -188,6 +193,8 @@ class World:
             self.check(self._compare(expected, recovered, found))
         if end.op < self.acked_op:
             self.marks.hit("drop:silent" if end.is_certain else "drop:reported")
+            if end.is_certain and not (self.plan.is_beyond or self.is_misled()):
+                raise Broken("the atlas let a disk lie about its last frame")
         if end.op > self.acked_op:
             self.marks.hit("recovered:in-flight")
         is_base = end.prev_local == recovered.superblock.base.prev_local
@@ -206,11 +213,12 @@ class World:
     def _compare(self, expected: Forecast, recovered: Recovered, found: list[Batch]) -> list[str]:
         known, seq_max = self.known, self.written.seq_max
         wrong = check_opened(expected, recovered, found, known, seq_max)
-        if wrong and self._is_misled():
+        if wrong and self.is_misled():
             wrong = check_opened(self._as_read(), recovered, found, known, seq_max)
         return wrong
 
-    def _is_misled(self) -> bool:
+    def is_misled(self) -> bool:
+        """Whether the disk told this process something else than it holds."""
         return bool(self.device.misread or self._failed_blocks())
 
     def _failed_blocks(self) -> list[tuple[int, int, int]]:
