@@ -21,7 +21,7 @@ from fusee.testing.checkers.recoverable import Forecast, forecast
 from fusee.testing.checkers.reopened import check_opened, check_refused
 from fusee.testing.checkers.written import Written
 from fusee.testing.device import PowerLost, SimDevice
-from fusee.testing.disk import Damage, Disk, land_part, units_of
+from fusee.testing.disk import Damage, Disk, Landing, land_part, units_of
 from fusee.testing.marks import Marks
 from fusee.testing.seeds import stream
 from fusee.testing.trace import Trace
@@ -59,6 +59,7 @@ class World:
         self.promised_sequence = 0
         """The newest superblock that somebody may have acted on."""
         self.is_formatted = False
+        self.may_format = True
         self.device = SimDevice(self.disk, watcher=self.written)
         self.submitter = HeldSubmitter(self.device)
         self.log: FileLog | None = None
@@ -139,7 +140,7 @@ class World:
             submitter=submitter,
             on_batch=found.append,
             now_us=self.t_us,
-            format_new=None if self.is_formatted else NEW,
+            format_new=NEW if self.may_format else None,
             sizes=self.plan.sizes,
         )
 
@@ -168,6 +169,8 @@ class World:
     def _note_device(self) -> None:
         for name in self.device.done:
             self.fault(f"fault:{name}")
+            if name == "write-error" and self.device.is_buffered:
+                self.marks.hit("fault:write-error-buffered")
         self.device.done.clear()
 
     def _refused(self, expected: Forecast, error: Exception, images: dict[str, int]) -> None:
@@ -188,7 +191,7 @@ class World:
             self.marks.hit("superblock:repaired")
         self.note("opened", end.op, end.case, str(end.end_class), end.write_segment)
         if expected.stored is None and not expected.must_refuse:
-            self.is_formatted = True
+            self.is_formatted, self.may_format = True, False
         else:
             self.check(self._compare(expected, recovered, found))
         if end.op < self.acked_op:
@@ -258,7 +261,7 @@ class World:
             place = "frame" if name != sb.FILE else f"superblock-{offset // sb.COPY_DISTANCE}"
             self.marks.hit(f"landing:{landing}")
             self.marks.hit(f"crash:{place}")
-            if landing in ("prefix", "subset"):
+            if landing in (Landing.PREFIX, Landing.SUBSET):
                 self.counters["fault:torn"] += 1
                 self.marks.hit("fault:torn")
         self.note("crash", phase, device.struck, *(str(landing) for *_, landing in device.landings))
@@ -314,6 +317,7 @@ def _images(disk: Disk) -> dict[str, int]:
 
 
 _REFUSALS: Final = (
+    ("read again", "refused:read-again"),
     ("reports errors", "refused:unreadable"),
     ("case 8", "refused:case-8"),
     ("install bracket", "refused:install-bracket"),

@@ -226,11 +226,13 @@ class _Seed:
                 world.disk.set_back(backup)
                 continue
             world.fault(f"fault:{name}")
+            world.may_format = name == "superblock-gone" and self._structure.random() < 0.5
             if world.open(with_faults=False, override=reason):
                 world.device.power_off()
                 world.note_end()
             else:
                 world.disk.set_back(backup)
+            world.may_format = False
 
     # ------------------------------------------------------------ the end
 
