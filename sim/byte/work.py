@@ -151,8 +151,11 @@ class Worker:
 
     def _acked_when_done(self, op: int) -> Any:
         def done(error: BaseException | None) -> None:
-            if error is None:
-                self._world.acked_op = op
+            if error is not None:
+                return
+            if self._world.written.done_op != op:
+                raise Broken(f"batch {op} was acknowledged before it was durable")
+            self._world.acked_op = op
 
         return done
 

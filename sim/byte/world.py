@@ -113,7 +113,7 @@ class World:
         found: list[Batch] = []
         self.counters["opens"] += 1
         try:
-            recovered = self._open_on(self.device, self.submitter, found)
+            recovered = self.open_on(self.device, self.submitter, found)
         except PowerLost:
             self._settle_superblock()
             self._note_crash("open")
@@ -132,9 +132,8 @@ class World:
         self._opened(expected, recovered, found)
         return True
 
-    def _open_on(
-        self, device: SimDevice, submitter: HeldSubmitter, found: list[Batch]
-    ) -> Recovered:
+    def open_on(self, device: SimDevice, submitter: HeldSubmitter, found: list[Batch]) -> Recovered:
+        """Open the log on a device, handing its batches to `found`."""
         return FileLog.open(
             device,
             submitter=submitter,
@@ -194,7 +193,7 @@ class World:
             self.is_formatted, self.may_format = True, False
         else:
             self.check(self._compare(expected, recovered, found))
-        if end.op < self.acked_op:
+        if end.op < max(self.acked_op, expected.dropped_to):
             self.marks.hit("drop:silent" if end.is_certain else "drop:reported")
             if end.is_certain and not (self.plan.is_beyond or self.is_misled()):
                 raise Broken("the atlas let a disk lie about its last frame")
@@ -290,7 +289,7 @@ class World:
         found: list[Batch] = []
         self.counters["clones"] += 1
         try:
-            recovered = self._open_on(device, HeldSubmitter(device), found)
+            recovered = self.open_on(device, HeldSubmitter(device), found)
         except (DirectoryRefused, AcknowledgedDataLost) as error:
             self.marks.hit("clone:refused")
             self.check(check_refused(expected, error))
@@ -301,7 +300,7 @@ class World:
         self.note("clone", recovered.end.op, recovered.end.case)
         again: list[Batch] = []
         device = SimDevice(disk)
-        second = self._open_on(device, HeldSubmitter(device), again)
+        second = self.open_on(device, HeldSubmitter(device), again)
         if [b.data for b in again] != [b.data for b in found]:
             raise Broken("two openings of one disk found different batches")
         if second.end.end_class is not recovered.end.end_class:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fusee.testing.checkers.written import Written
     from fusee.testing.disk import Disk
 
-__all__ = ["FAMILIES", "MARKS", "NAME", "WORK", "Options", "run_seed"]
+__all__ = ["FAMILIES", "MARKS", "NAME", "WORK", "Options", "Run", "Stuck", "run_seed"]
 
 NAME: Final = "byte"
 WORK: Final = {"batches": 20, "crashes": 3, "recoveries": 6}
@@ -49,14 +49,14 @@ class Options:
 
 def run_seed(seed: int, options: Options) -> SeedOutcome:
     """Run one seed to its end."""
-    seed_run = _Seed(seed, options)
-    world = seed_run.world
+    run = Run(seed, options)
+    world = run.world
     verdict, violations = Verdict.CLEAN, ()
     try:
-        seed_run.run()
+        run.run()
     except Broken as broken:
         verdict, violations = Verdict.VIOLATION, (str(broken),)
-    except _Stuck as stuck:
+    except Stuck as stuck:
         verdict, violations = Verdict.STUCK, (str(stuck),)
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
@@ -72,16 +72,16 @@ def run_seed(seed: int, options: Options) -> SeedOutcome:
     )
 
 
-class _Stuck(Exception):
+class Stuck(Exception):
     """The faults have ended and the log does not open."""
 
 
-class _Seed:
-    """One seed from its first opening to its last."""
+class Run:
+    """One seed from its first opening to its last. Another world is for checking the checkers."""
 
-    def __init__(self, seed: int, options: Options) -> None:
+    def __init__(self, seed: int, options: Options, world: type[World] = World) -> None:
         self.plan = draw_plan(seed, options.without)
-        self.world = World(seed, self.plan)
+        self.world = world(seed, self.plan)
         self._options = options
         self._atlas = Atlas(seed, self.plan, self.world.disk, self.world.fault)
         self._worker = Worker(seed, self.plan, self.world)
@@ -262,4 +262,4 @@ class _Seed:
         if self.plan.is_beyond and (expected.must_refuse or expected.may_refuse):
             world.marks.hit("end:stays-shut")
             return False
-        raise _Stuck("the faults have ended, and the log does not open")
+        raise Stuck("the faults have ended, and the log does not open")
