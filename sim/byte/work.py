@@ -13,8 +13,9 @@ import msgspec
 
 from fusee.base.errors import AcknowledgedDataLost, EngineStopped, StorageFull
 from fusee.base.ids import OpNumber
+from fusee.base.limits import BLOCK_SIZE, MIB, UNIT_SIZE
 from fusee.io.file_log import LogTrimmed
-from fusee.log.batch import build_batch
+from fusee.log.batch import HEADER_SIZE, build_batch
 from fusee.log.superblock import COPY_DISTANCE, BatchId, Checkpoint
 from fusee.testing.disk import FREE_BYTES
 from fusee.testing.seeds import stream
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
     from sim.byte.plan import Plan
     from sim.byte.world import World
 
+_SIZES: Final = (
+    (HEADER_SIZE + 20, "size:empty"),
+    (UNIT_SIZE, "size:below-unit"),
+    (BLOCK_SIZE, "size:below-block"),
+    (MIB, "size:over-block"),
+)
 _POOL: Final = stream(0, "content").randbytes(1 << 16)
 _ACTIONS: Final = (
     ("append", 30),
@@ -45,6 +52,10 @@ _ACTIONS: Final = (
     ("rot", 1),
 )
 _NAMES: Final = [name for name, weight in _ACTIONS for _ in range(weight)]
+
+
+def _size_mark(size_bytes: int) -> str:
+    return next((mark for most, mark in _SIZES if size_bytes <= most), "size:near-cap")
 
 
 class Worker:
@@ -106,6 +117,7 @@ class Worker:
             return
         batch = self._batch(log, random)
         world.known.append(batch)
+        world.marks.hit(_size_mark(len(batch.data)))
         try:
             log.submit(batch, log.durable_op, self._acked_when_done(batch.op))
         except StorageFull:

@@ -27,6 +27,7 @@ from sim.byte.work import Worker
 from sim.byte.world import Broken, World
 
 if TYPE_CHECKING:
+    from fusee.log.batch import Batch
     from fusee.testing.checkers.written import Written
     from fusee.testing.disk import Disk
 
@@ -88,7 +89,7 @@ class Run:
         self._life = stream(seed, "life")
         self._restore = stream(seed, "restore")
         self._structure = stream(seed, "structure")
-        self._snapshot: tuple[Disk, Written, list[object], int, int] | None = None
+        self._snapshot: tuple[Disk, Written, list[Batch], int, int] | None = None
 
     def run(self) -> None:
         """Faults first, then none."""
@@ -104,9 +105,13 @@ class Run:
 
     def _open(self) -> bool:
         """Open until it succeeds; what is refused is healed."""
+        crashes = 0
         for _ in range(_TRIES_MAX):
             if self.world.open(with_faults=True):
                 return True
+            crashes = crashes + 1 if self.world.device.is_off else 0
+            if crashes == 2:
+                self.world.marks.hit("crash:loop")
             must_heal = bool(forecast(self.world.disk, self.world.written).must_refuse)
             if self._life.random() < 0.5 or must_heal:
                 self._heal()
@@ -190,7 +195,7 @@ class Run:
                 disk, written, known, acked_op, sequence = self._snapshot
                 world.disk.set_back(disk)
                 world.written = written.clone()
-                world.known = list(known)  # type: ignore[arg-type]
+                world.known = list(known)
                 world.acked_op, world.promised_sequence = acked_op, sequence
                 world.fault("fault:snapshot")
             else:
