@@ -6,9 +6,16 @@ as a careful client does, with the same request id or signal id, until somebody 
 
 from __future__ import annotations
 
+from asyncio import _get_running_loop
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
+from fusee.base.errors import AlreadyFinished, AlreadyRunning, QueryFailed, WorkflowFailed
 from fusee.embed.options import StartOptions
+from fusee.loop.illegal import refuse
+from fusee.loop.workflow_loop import in_workflow_code
+from fusee.sdk.current import CURRENT
+from fusee.sdk.workflow import Workflow
+from fusee.testing.cold import ColdRegistry, as_here
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -19,7 +26,6 @@ if TYPE_CHECKING:
     from fusee.engine.views import JournalEntry, RunInfo
     from fusee.sdk.messages import Asking, Sending
     from fusee.sdk.retry import Duration
-    from fusee.sdk.workflow import Workflow
     from fusee.testing.world import World
 
 P = ParamSpec("P")
@@ -27,6 +33,19 @@ R = TypeVar("R")
 T = TypeVar("T")
 I = TypeVar("I")  # noqa: E741 - input, as in the documentation
 O = TypeVar("O")  # noqa: E741 - output
+
+
+def check_outside(world: World, what: str) -> None:
+    """Raise unless this is the scenario, which is outside of every process."""
+    if _get_running_loop() is world.outside:
+        return
+    if in_workflow_code():
+        refuse(what, "the scenario calls it; a workflow has ctx.external(id) and ctx.step(...)")
+    if CURRENT.get(None) is not None:
+        raise RuntimeError(
+            f"{what} in a step, which runs inside of a process; the scenario calls it"
+        )
+    raise RuntimeError(f"{what} outside of sim.run(scenario): the scenario calls it")
 
 
 class SimEngine:
@@ -55,19 +74,29 @@ class SimEngine:
         self, workflow: Workflow[P, R], workflow_id: str, /, *args: P.args, **kwargs: P.kwargs
     ) -> SimRun[R]:
         """Start a run; see `Engine.start`."""
+        check_outside(self._world, "sim.engine.start(...)")
         options = self._options
         request_id = options.request_id or self._ids.randbytes(16).hex()
 
         def make(engine: Engine) -> Awaitable[Run[R]]:
+            given: Any = (args, kwargs)
+            registry = engine.life.registry
+            asked: Any = workflow
+            if isinstance(registry, ColdRegistry) and isinstance(asked, Workflow):
+                given = registry.call(workflow, options.version, given)
             engine = engine.options(
                 on_conflict=options.policy.on_conflict,
                 reuse=options.policy.reuse,
                 version=options.version,
                 request_id=request_id,
             )
-            return engine.start(workflow, workflow_id, *args, **kwargs)
+            return engine.start(workflow, workflow_id, *given[0], **given[1])
 
-        run = await self._world.call(make)
+        try:
+            run = await self._world.call(make)
+        except (AlreadyRunning, AlreadyFinished) as error:
+            error.run = SimRun(self._world, workflow, workflow_id, error.run.ordinal)
+            raise
         return SimRun(self._world, workflow, workflow_id, run.ordinal)
 
     async def run(
@@ -105,12 +134,20 @@ class SimRun(Generic[R]):
         return f"<run {self.id}{'' if self.ordinal is None else f'/{self.ordinal}'}>"
 
     async def _ask(self, question: Callable[[Run[R]], Awaitable[T]]) -> T:
+        check_outside(self._world, "a call of a run")
+
         def make(engine: Engine) -> Awaitable[T]:
             run: Run[R] = engine.get(self._workflow, self.id)
             run.ordinal = self.ordinal
             return question(run)
 
-        return await self._world.call(make)
+        try:
+            return await self._world.call(make)
+        except (WorkflowFailed, QueryFailed) as error:
+            if error.__cause__ is not None:
+                # A cold process raised its own copy of the class.
+                error.__cause__ = as_here(error.__cause__)
+            raise
 
     async def result(self, timeout: Duration | None = None) -> R:
         """Wait for the run's result; see `Run.result`."""

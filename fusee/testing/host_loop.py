@@ -13,11 +13,10 @@ from __future__ import annotations
 import asyncio
 from asyncio import _get_running_loop, _set_running_loop
 from collections import deque
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from fusee.loop.illegal import user_line
 from fusee.loop.workflow_loop import WorkflowLoop
+from fusee.testing.guard import not_simulated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,10 +26,7 @@ if TYPE_CHECKING:
     from fusee.testing.scheduler import Event, Scheduler
 
 ITERATION_US = 5
-
-
-class NotSimulated(RuntimeError):
-    """Code in the simulator reached for the real world: a socket, a thread, a clock."""
+CLOSES_MAX = 20
 
 
 class _Timers:
@@ -99,11 +95,21 @@ class HostLoop(WorkflowLoop):
             self._due = self._scheduler.after(self._iteration_us, self._iterate)
         return handle
 
+    @property
+    def has_ready(self) -> bool:
+        """Whether a callback waits for the next iteration."""
+        return bool(self._soon)
+
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> Ready:
         """Queue a callback; there is one thread, whoever it stands for."""
         return self.call_soon(callback, *args, context=context)
+
+    @property
+    def has_ready(self) -> bool:
+        """Whether another iteration follows at once."""
+        return bool(self._soon) or self._due is not None
 
     def _iterate(self) -> None:
         self._due = None
@@ -121,12 +127,8 @@ class HostLoop(WorkflowLoop):
             self._due = self._scheduler.after(self._iteration_us, self._iterate)
 
     def refuse_call(self, what: str, remedy: str) -> NoReturn:
-        """Refuse what reaches out of the simulated world, naming the user's line."""
-        line = user_line()
-        raise NotSimulated(
-            f"{what} in the simulator{f' at {line}' if line else ''}; the simulator has no real "
-            "world: give the step a stub with sim.stub(step, function)"
-        )
+        """Refuse what reaches out of the simulated world."""
+        not_simulated(what)
 
     def discard(self) -> None:
         """End with the process: nothing that waits here ever runs."""
@@ -151,5 +153,11 @@ class HostLoop(WorkflowLoop):
 
 def _close(coroutine: Any) -> None:
     """Unwind a coroutine of a dead process: whatever it does while it unwinds is not heard."""
-    with suppress(BaseException):
-        coroutine.close()
+    for _ in range(CLOSES_MAX):
+        try:
+            coroutine.close()
+        except RuntimeError:
+            continue  # It waits for something while it unwinds, and has to be told again.
+        except BaseException:
+            return
+        return

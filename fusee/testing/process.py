@@ -18,12 +18,12 @@ from fusee.base.errors import AcknowledgedDataLost, DirectoryRefused, EngineStop
 from fusee.embed.assembly import Assembly, assemble_on
 from fusee.embed.engine import Engine
 from fusee.io.surroundings import Surroundings
+from fusee.testing.cold import make_loop, make_threads
 from fusee.testing.device import PowerLost
-from fusee.testing.host_loop import HostLoop
 from fusee.testing.process_device import ProcessDevice
 from fusee.testing.seeds import stream
 from fusee.testing.submitter import SimSubmitter
-from fusee.testing.threads import SimAside, SimThreads
+from fusee.testing.threads import NotLooking, SimAside
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -31,10 +31,15 @@ if TYPE_CHECKING:
     from fusee.base.clock import Clock
     from fusee.embed.assembly import Wake
     from fusee.embed.programs import Registry
+    from fusee.testing.threads import SimThreads
     from fusee.testing.world import World
 
 T = TypeVar("T")
 Answer = tuple[Any, BaseException | None]
+
+
+def _every() -> bool:
+    return True
 
 
 class ProcessClock:
@@ -65,10 +70,10 @@ class Process:
         """Why the directory could not be opened."""
         self.passed: Counter[str] = Counter()
         """How often each point was passed in this life."""
-        self.loop = HostLoop(world.scheduler, self._on_error, self._iterated)
+        self.registry = registry
+        self.loop = make_loop(registry, world.scheduler, self._on_error, self._iterated)
         self.random = stream(world.seed, f"life {number}")
         self.device = ProcessDevice(self)
-        self._registry = registry
         self._submitter: SimSubmitter | None = None
         self._threads: SimThreads | None = None
         self._asides: list[SimAside] = []
@@ -98,6 +103,19 @@ class Process:
             self.world.marks.hit(f"death:{name}")
             self.die()
             raise PowerLost
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it serves, and everything that can go on by itself has done so."""
+        if not self.is_open or self._closing.done():
+            return False
+        core = self.engine.life.core
+        return not (
+            self.loop.has_ready
+            or core.ready
+            or core.starting
+            or self.engine.life.assembly.node.busy
+        )
 
     def die(self) -> None:
         """End at once, as SIGKILL or a power cut does."""
@@ -130,14 +148,19 @@ class Process:
             random=self.random,
             make_threads=self._make_threads,
             run_aside=self._run_aside,
+            look_aside=NotLooking,
             clock_look_s=self.world.settings.clock_look_s,
             stand_ins=self.world.stand_ins,
             python="3.x",
         )
 
     def _make_threads(self, threads_max: int, wake: Wake) -> SimThreads:
-        self._threads = SimThreads(
-            self.world.scheduler, lambda: self.random.randrange(1, 400), threads_max
+        self._threads = make_threads(
+            self.registry,
+            self.world.scheduler,
+            lambda: self.random.randrange(1, 400),
+            threads_max,
+            wake,
         )
         return self._threads
 
@@ -193,12 +216,15 @@ class Process:
         self.is_alive = False
         self.world.on_exit(self)
 
-    def evict(self) -> None:
-        """Take every run out of memory; each comes back by replay."""
+    def evict(self, chosen: Callable[[], bool] = _every) -> int:
+        """Take runs out of memory, which come back by replay: each if it is chosen."""
         core = self.engine.life.core
-        for run in core.table.open_runs():
+        runs = [run for run in core.table.open_runs() if run.program is not None and chosen()]
+        for run in runs:
             core.reload(run)
-        self.engine.life.pump.wake()
+        if runs:
+            self.engine.life.pump.wake()
+        return len(runs)
 
     def close(self) -> None:
         """Ask the process to end in order."""
@@ -211,10 +237,15 @@ class Process:
     def _iterated(self) -> None:
         if not self.is_alive:
             return
-        if self.engine.stopped is not None:
+        stopped = self.engine.stopped
+        if stopped is not None and not self._closing.done():
+            if not isinstance(stopped, OSError):
+                self.world.on_error(f"life {self.number}: its engine stopped: {stopped!r}", stopped)
             self._closing_now()
         with suppress(PowerLost):
             self.point("iteration")
+            if self.is_idle:
+                self.world.watcher.on_idle(self)
 
     def _on_error(self, context: dict[str, Any]) -> None:
         error = context.get("exception")

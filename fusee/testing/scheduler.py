@@ -41,6 +41,7 @@ class Scheduler:
         self._heap: list[tuple[int, float, int, Event]] = []
         self._asked = 0
         self._tie_break = tie_break
+        self._interrupt: BaseException | None = None
 
     def at(self, due_us: int, happen: Callable[[], None]) -> Event:
         """Let something happen at a time; now, if that has passed."""
@@ -53,6 +54,14 @@ class Scheduler:
     def after(self, delay_us: int, happen: Callable[[], None]) -> Event:
         """Let something happen after a delay."""
         return self.at(self.now_us + delay_us, happen)
+
+    def interrupt(self, error: BaseException) -> None:
+        """Let nothing happen any more: whoever asks for the next event gets this error.
+
+        For what comes from outside of the world, such as the time limit of a test. It is
+        raised wherever the code happens to be, and code of users may take it for its own.
+        """
+        self._interrupt = error
 
     def spend(self, time_us: int) -> None:
         """Let time pass within an event: whoever runs now blocks the world for so long."""
@@ -67,6 +76,8 @@ class Scheduler:
 
     def run_next(self) -> bool:
         """Go to the next event and run it; False when there is none."""
+        if self._interrupt is not None:
+            raise self._interrupt
         due_us = self.next_due_us()
         if due_us is None:
             return False

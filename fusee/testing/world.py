@@ -212,14 +212,19 @@ class World:
         if self.process is not None:
             self.process.die()
 
+    def heal(self) -> None:
+        """From here on nothing goes wrong."""
+        self.plan = Peace()
+
     def abandon(self) -> None:
         """Take everything apart, wherever it is."""
         self._is_shut = True
         process = self.process
-        if process is not None:
-            process.die()
-            process.bury()
-        self.outside.discard()
+        with self._logged():
+            if process is not None:
+                process.die()
+                process.bury()
+            self.outside.discard()
 
     def shut(self) -> None:
         """End: the last process closes, and none follows."""
