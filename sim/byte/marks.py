@@ -1,7 +1,111 @@
-"""What a campaign of the byte level must have reached."""
+"""What a campaign of the byte level must have reached: every row of the scan's table, every
+refusal, every kind of fault, and a crash at every kind of place."""
 
 from __future__ import annotations
 
 from typing import Final
 
-MARKS: Final = ("scan:1T",)
+_SCAN: Final = (
+    "1T",
+    "2T",
+    "3T",
+    "4F",
+    "5U",
+    "6F",
+    "6F-superblock",
+    "7T",
+    "10T",
+    "10F",
+)
+_REFUSED: Final = (
+    "case-8",
+    "foreign",
+    "header",
+    "install-bracket",
+    "later-build",
+    "log-without-superblock",
+    "missing",
+    "mixed",
+    "no-superblock",
+    "read-again",
+    "short",
+    "superblock-forked",
+    "superblock-not_a_superblock",
+    "superblock-other_format",
+    "superblock-quorum_lost",
+    "unreadable",
+)
+_FAULTS: Final = (
+    "crash-garbage",
+    "foreign-bytes",
+    "foreign-spare",
+    "garbage",
+    "hung",
+    "lost",
+    "lost-write",
+    "misdirected",
+    "misdirected-write",
+    "misread",
+    "no-space",
+    "read-error",
+    "rot",
+    "rot-while-running",
+    "slow",
+    "snapshot",
+    "stale-chain",
+    "superblock-garbage",
+    "superblock-older",
+    "superblock-rot",
+    "superblock-unreadable",
+    "superblock-zeros",
+    "torn",
+    "unreadable",
+    "wipe",
+    "write-error",
+    "write-error-buffered",
+)
+_CRASHES: Final = (
+    "frame",
+    "in-between",
+    "in-create",
+    "in-rename",
+    "in-write",
+    "killed",
+    "open",
+    "superblock-0",
+    "superblock-1",
+    "superblock-2",
+    "superblock-3",
+    "work",
+)
+_OTHERS: Final = (
+    "atlas:taken-back",
+    "clone:refused",
+    "closed",
+    "drop:reported",
+    "drop:silent",
+    "end:settled-damage",
+    "landing:all",
+    "landing:nothing",
+    "landing:prefix",
+    "landing:subset",
+    "log:stopped",
+    "log:trimmed",
+    "preparation:failed",
+    "read:lost",
+    "recovered:in-flight",
+    "segment:new",
+    "segment:refilled",
+    "segment:spare",
+    "storage-full:prepare",
+    "storage-full:refused",
+    "superblock:repaired",
+)
+
+MARKS: Final = (
+    *(f"scan:{case}" for case in _SCAN),
+    *(f"refused:{why}" for why in _REFUSED),
+    *(f"fault:{kind}" for kind in _FAULTS),
+    *(f"crash:{place}" for place in _CRASHES),
+    *_OTHERS,
+)

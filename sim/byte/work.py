@@ -58,13 +58,15 @@ class Worker:
         self._counter = 0
         self._planned: Preparation | None = None
         self._is_slow = False
+        self._is_hung = False
 
     def begin(self) -> None:
         """A process begins; some have a disk that is slow."""
         self._planned = None
         self._is_slow = self._faults.random() < self._plan.rate("slow")
+        self._is_hung = self._is_slow and self._faults.random() < 0.25
         if self._is_slow:
-            self._world.fault("fault:slow")
+            self._world.fault("fault:hung" if self._is_hung else "fault:slow")
         self._world.disk.free_bytes = FREE_BYTES
 
     def step(self) -> None:
@@ -161,7 +163,9 @@ class Worker:
 
     def _complete(self, log: FileLog, random: Random) -> None:
         world = self._world
-        if not world.submitter.is_writing or (self._is_slow and random.random() < 0.8):
+        if not world.submitter.is_writing or self._is_hung:
+            return
+        if self._is_slow and random.random() < 0.8:
             return
         self._maybe_lie()
         world.submitter.complete()
@@ -262,7 +266,7 @@ class Worker:
             return
         except AcknowledgedDataLost as error:
             world.marks.hit("read:lost")
-            if not world.disk.has_damage():
+            if not (world.disk.has_damage() or world.is_misled()):
                 raise Broken(f"nothing is damaged, and a read fails: {error}") from error
             return
         wanted = world.known[from_op - 1 : from_op - 1 + len(found)]
