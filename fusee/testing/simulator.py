@@ -163,7 +163,7 @@ class Simulator:
         except BaseException:
             self.world.abandon()
             raise
-        self._check(held)
+        self._check(held, report.how_to_repeat(self.world))
         return result
 
     async def _rest(self) -> None:
@@ -177,29 +177,27 @@ class Simulator:
         """The scenario did not come to its end, or what followed it did not."""
         waits = report.who_waits(self.world)
         held = report.held_runs(self.world)
+        repeat = report.how_to_repeat(self.world)
         self.world.abandon()
+        self._check(held if isinstance(error, Stuck) else [], repeat)
         if isinstance(error, Stuck):
-            self._check(held)
-            raise AssertionError(self._text(f"the world is stuck: {error}; {waits}")) from None
-        self._check([])
-        error.add_note(report.how_to_repeat(self.world))
+            raise AssertionError(f"the world is stuck: {error}; {waits}\n\n{repeat}") from None
+        error.add_note(repeat)
         raise error
 
-    def _check(self, held: list[str]) -> None:
+    def _check(self, held: list[str], repeat: str) -> None:
         """Raise AssertionError for what must never happen, whatever the scenario says."""
         if self._guard.refused:
             first = self._guard.refused[0]
-            raise AssertionError(self._text(f"NotSimulated: {first}")) from first
+            raise AssertionError(f"NotSimulated: {first}\n\n{repeat}") from first
         if self._inputs.broken:
-            raise AssertionError(self._text(self._inputs.broken[0]))
+            raise AssertionError(f"{self._inputs.broken[0]}\n\n{repeat}")
         for bug in self.world.bugs:
             cause = bug if isinstance(bug, BaseException) else None
-            raise AssertionError(self._text(f"Fusee failed: {bug!r}")) from cause
+            raise AssertionError(f"Fusee failed: {bug!r}\n\n{repeat}") from cause
         if held:
-            raise AssertionError(self._text("\n".join(held)))
-
-    def _text(self, what: str) -> str:
-        return f"{what}\n\n{report.how_to_repeat(self.world)}"
+            lines = "\n".join(held)
+            raise AssertionError(f"{lines}\n\n{repeat}")
 
 
 class _Idle(Watcher):
@@ -208,7 +206,7 @@ class _Idle(Watcher):
     def __init__(self, chance: float, seed: int) -> None:
         self._chance = chance
         self._random = stream(seed, "evict")
-        self._comes_back = False
+        self._looked_at = -1
         self._waiting: list[tuple[Process, asyncio.Future[bool]]] = []
 
     def heal(self) -> None:
@@ -223,16 +221,15 @@ class _Idle(Watcher):
 
     def on_idle(self, process: Process) -> None:
         self._tell(process, is_idle=True)
-        if not self._chance:
-            return
-        if self._comes_back:
-            # What has just come back stays: else nothing but coming and going would happen.
-            self._comes_back = False
-            return
-        self._comes_back = process.evict(self._chosen) > 0
+        appended = process.engine.life.assembly.node.appended
+        if self._chance and appended != self._looked_at:
+            # A replay appends nothing: what has just come back stays until something happens.
+            self._looked_at = appended
+            for _ in range(process.evict(self._chosen)):
+                process.world.marks.hit("fault:evict")
 
     def on_end(self, process: Process) -> None:
-        self._comes_back = False
+        self._looked_at = -1
         self._tell(process, is_idle=False)
 
     def _chosen(self) -> bool:
