@@ -21,24 +21,35 @@ def programs(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", page, re.DOTALL)
 
 
-@pytest.mark.real
-def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
-    (shop,) = programs((ROOT / "README.md").read_text())
-    (tests,) = programs(PAGE)
-    (tmp_path / "shop.py").write_text(shop)
-    (tmp_path / "test_shop.py").write_text(tests)
-
+def run(folder: Path, *command: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-         "-p", "fusee.testing.pytest_plugin", "--fusee-seeds", "20"],
-        cwd=tmp_path,
+        [sys.executable, *command],
+        cwd=folder,
         env={"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,
-    )  # fmt: skip
+    )
+    return done.stdout + done.stderr
 
-    assert "2 passed" in done.stdout, done.stdout
+
+@pytest.mark.real
+def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
+    (shop,) = programs((ROOT / "README.md").read_text())
+    (tests,) = programs(PAGE)
+    (tmp_path / "shop.py").write_text(shop.replace('"10m"', '"10ms"'))
+    run(tmp_path, "shop.py")
+    (tmp_path / "data").rename(tmp_path / "journals")
+    (tmp_path / "shop.py").write_text(shop)
+    (tmp_path / "test_shop.py").write_text(tests)
+
+    said = run(
+        tmp_path,
+        *("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "fusee.testing.pytest_plugin"),
+        *("--fusee-seeds", "20"),
+    )
+
+    assert "3 passed" in said, said
 
 
 def test_every_public_name_and_every_fault_is_told() -> None:
