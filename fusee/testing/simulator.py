@@ -11,9 +11,9 @@ pass and may kill the process. Time costs nothing, and the same seed does the sa
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast, overload
 
 from fusee.base.durations import to_us
 from fusee.embed.programs import Registry
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fusee.testing.process import Process
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+P = ParamSpec("P")
 R = TypeVar("R")
 Scenario = Callable[["Simulator"], Coroutine[Any, Any, R]]
 
@@ -81,6 +82,18 @@ class Simulator:
         with self._guard.pause():
             return self._cold.life()
 
+    @overload
+    def stub(
+        self,
+        step: Callable[P, Awaitable[R]],
+        function: Callable[P, R] | Callable[P, Awaitable[R]],
+        *,
+        varies: bool = False,
+    ) -> Stub: ...
+    @overload
+    def stub(
+        self, step: Callable[P, R], function: Callable[P, R], *, varies: bool = False
+    ) -> Stub: ...
     def stub(
         self, step: Callable[..., Any], function: Callable[..., Any], *, varies: bool = False
     ) -> Stub:
