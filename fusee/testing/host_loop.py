@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from fusee.testing.scheduler import Event, Scheduler
 
 ITERATION_US = 5
+_CLOSES_MAX = 100
+"""So often a coroutine may wait for something else instead of ending."""
 
 
 class _Timers:
@@ -147,6 +149,13 @@ class HostLoop(WorkflowLoop):
 
 
 def _close(coroutine: Any) -> None:
-    """Unwind a coroutine of a dead process: whatever it does while it unwinds is not heard."""
-    with suppress(BaseException):
-        coroutine.close()
+    """Unwind a coroutine of a dead process: whatever it does while it unwinds is not heard.
+
+    One that awaits meanwhile, as an engine that is closed does, has not ended yet. Left so it
+    would go on when it is collected, at a time that no seed decides.
+    """
+    for _ in range(_CLOSES_MAX):
+        with suppress(BaseException):
+            coroutine.close()
+        if getattr(coroutine, "cr_frame", None) is None:
+            break

@@ -222,10 +222,11 @@ class World:
         """Take everything apart, wherever it is."""
         self._is_shut = True
         process = self.process
-        if process is not None:
-            process.die()
-            process.bury()
-        self.outside.discard()
+        with self._logged():
+            if process is not None:
+                process.die()
+                process.bury()
+            self.outside.discard()
 
     def shut(self) -> None:
         """End: the last process closes, and none follows."""
