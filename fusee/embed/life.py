@@ -13,12 +13,13 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from fusee.base.errors import EngineStopped
-from fusee.embed.assembly import LIES_AFTER_FAILURE, Assemble, Assembly
+from fusee.embed.assembly import Assemble, Assembly
 from fusee.embed.client import Client
 from fusee.embed.owner import serve
 from fusee.embed.programs import Registry, loader
 from fusee.embed.pump import Pump
 from fusee.embed.upkeep import Upkeep
+from fusee.embed.watchdog import Watchdog
 from fusee.engine.commitlog import Stopped
 from fusee.engine.core import Core
 from fusee.engine.run import Run
@@ -61,6 +62,7 @@ class Life:
         async_steps: int,
         exit_on_stop: bool,
         has_admin: bool,
+        blocked_after_s: float | None,
     ) -> None:
         self.registry = registry
         self.surroundings = surroundings
@@ -72,6 +74,8 @@ class Life:
         self._async_steps = async_steps
         self._exit_on_stop = exit_on_stop
         self._has_admin = has_admin
+        self._blocked_after_s = blocked_after_s
+        self._watchdog: Watchdog | None = None
         self._admin: AdminServer | None = None
         self._closed = False
         self._is_open = False
@@ -95,6 +99,10 @@ class Life:
             self.assembly.release()
             raise
         self._is_open = True
+        if self._blocked_after_s is not None:
+            self._watchdog = Watchdog(
+                self.core.watch, self.surroundings, self._blocked_after_s, LOGGER.warning
+            )
         for run in self.core.table.open_runs():
             self.core.queue(run)
         self.pump.wake()
@@ -184,9 +192,7 @@ class Life:
         self.core.gate.shut_for_good()
         self.core.draining = True
         self.runner.stop()
-        directory, device = self.assembly.directory, self.assembly.device
-        if directory is not None and getattr(device, "is_buffered", False):
-            directory.withhold_release(LIES_AFTER_FAILURE)
+        self.assembly.distrust()
         error = EngineStopped(f"the engine has stopped: {cause}", cause)
         error.__cause__ = cause
         LOGGER.critical("the engine has stopped and its process should end: %r", cause)
@@ -252,6 +258,8 @@ class Life:
             releases.callback(self.assembly.release)
             releases.callback(self.upkeep.close)
             releases.callback(self._threads.close)
+            if self._watchdog is not None:
+                releases.callback(self._watchdog.close)
             if self._admin is not None:
                 self._admin.shut()  # Before the lock: the next owner makes a socket of its own.
             self.pump.close()

@@ -104,7 +104,7 @@ class Pump:
         core.turning = self._scheduled = False
         if timers.live:
             self._arm_timer()
-        if (ready and not core.draining) or node.can_flush:
+        if (ready and not core.draining and not node.is_full) or node.can_flush:
             self.wake()
         elif not is_instant and self._seal is None:
             self._arm_seal()

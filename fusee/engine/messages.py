@@ -202,13 +202,12 @@ def query(
 def view_of(core: Core, closed: Run | Finished) -> Run:
     """Return a copy of a closed run that can be replayed to be asked something."""
     view = Run(closed.workflow_id, closed.ordinal, ShardId(0), None)
+    view.closed_status = closed.closed_status
     if isinstance(closed, Finished):
         view.groups = [encode_records(turn) for turn in decode_journal(closed.journal)]
-        view.closed_status = closed.status
         view.last_ticket = core.gate.committed
     else:
         view.groups = list(closed.groups)
-        view.closed_status = closed.closed_status
         view.last_ticket = closed.last_ticket
     view.viewing = True
     return view

@@ -16,6 +16,7 @@ import os
 import socket
 import sys
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -117,7 +118,8 @@ class Directory:
         lock_fd, self._lock_fd = self._lock_fd, -1
         del _held[self._file_id]
         # So that nobody who loses a race for the lock is told of a holder long gone.
-        os.ftruncate(lock_fd, 0)
+        with suppress(OSError):
+            os.ftruncate(lock_fd, 0)
         os.close(lock_fd)
 
     def close_in_child(self) -> None:
@@ -228,10 +230,12 @@ def _locked_elsewhere(path: Path, holder: LockHolder | None) -> DirectoryLocked:
 
 
 def _name_holder(lock_fd: int) -> None:
+    """Say who holds the lock, if the disk takes it: a full one is no reason not to open."""
     now = datetime.fromtimestamp(int(time.time()), UTC)
     holder = LockHolder(os.getpid(), socket.gethostname(), now.isoformat())
-    os.ftruncate(lock_fd, 0)
-    os.pwrite(lock_fd, msgspec.json.encode(holder) + b"\n", 0)
+    with suppress(OSError):
+        os.ftruncate(lock_fd, 0)
+        os.pwrite(lock_fd, msgspec.json.encode(holder) + b"\n", 0)
 
 
 def _file_id(fd: int) -> tuple[int, int]:

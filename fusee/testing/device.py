@@ -101,8 +101,10 @@ class SimDevice:
         """Probability that a write cut off by a crash leaves one unit unusable."""
         self.in_flight: list[InFlight] = []
         self.call_count = 0
-        self.misread: list[tuple[int, int]] = []
-        """Number of the file and offset of each block that was read from the wrong place."""
+        self.misread: list[tuple[int, int, int]] = []
+        """Number of the file, offset and size of what was read from the wrong place."""
+        self.failed_reads: list[tuple[int, int, int]] = []
+        """The same of reads that failed once."""
         self.landings: list[tuple[str, int, Landing]] = []
         """How writes landed that were cut off or failed: file, offset, how."""
         self.struck = ""
@@ -361,6 +363,7 @@ class SimDevice:
         self._read_count = number + 1
         if number == self._fail_read_at:
             self.done.append("read-error")
+            self.failed_reads.append((platter.number, offset, size))
             raise OSError(errno.EIO, "injected", file)
         if not platter.can_read(offset, size):
             raise OSError(errno.EIO, "unreadable unit", file)
@@ -382,5 +385,5 @@ class SimDevice:
         neighbour = platter.image[source : source + BLOCK_SIZE]
         if len(neighbour) == BLOCK_SIZE and block < len(data):
             data[block : block + BLOCK_SIZE] = neighbour
-            self.misread.append((platter.number, offset + block))
+            self.misread.append((platter.number, offset + block, BLOCK_SIZE))
             self.done.append("misread")

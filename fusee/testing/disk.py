@@ -43,25 +43,32 @@ class Damage(StrEnum):
 class File:
     """One file's units. The number stays with it over renames and in clones."""
 
-    __slots__ = ("damaged", "image", "number", "unreadable")
+    __slots__ = ("damaged", "image", "number", "settled", "unreadable")
 
     def __init__(self, number: int, image: bytearray) -> None:
         self.number = number
         self.image = image
         self.unreadable: set[int] = set()
-        self.damaged: dict[int, tuple[Damage, bytes | None]] = {}
-        """Unit -> how it was damaged, and what it held; None once that is settled."""
+        self.damaged: dict[int, tuple[Damage, bytes]] = {}
+        """Unit -> how it was damaged, and what it held."""
+        self.settled: dict[int, Damage] = {}
+        """Damage that nothing takes back."""
+
+    def held(self, offset: int, size: int) -> bytes:
+        """Return what the platter holds there, readable or not."""
+        return bytes(self.image[offset : offset + size])
 
     def unit(self, unit: int) -> bytes:
-        """Return what the platter holds there, readable or not."""
+        """Return what the platter holds in one unit, readable or not."""
         return bytes(self.image[unit * UNIT_SIZE : (unit + 1) * UNIT_SIZE])
 
     def put(self, offset: int, data: bytes) -> None:
         """Let whole units land; they are sound from now on."""
         self.image[offset : offset + len(data)] = data
-        if self.damaged:
+        if self.damaged or self.settled:
             for unit in units_of(offset, len(data)):
                 self.damaged.pop(unit, None)
+                self.settled.pop(unit, None)
                 self.unreadable.discard(unit)
 
     def can_read(self, offset: int, size: int) -> bool:
@@ -74,6 +81,7 @@ class File:
         other = File(self.number, bytearray(self.image))
         other.unreadable = set(self.unreadable)
         other.damaged = dict(self.damaged)
+        other.settled = dict(self.settled)
         return other
 
 
@@ -118,7 +126,7 @@ class Disk:
     def _damage(self, name: str, unit: int, how: Damage) -> File:
         file = self.names[name]
         before = file.damaged.get(unit)
-        file.damaged[unit] = (how, before[1] if before is not None else file.unit(unit))
+        file.damaged[unit] = (how, file.unit(unit) if before is None else before[1])
         return file
 
     def make_unreadable(self, name: str, unit: int) -> None:
@@ -155,32 +163,37 @@ class Disk:
     def damaged(self) -> Iterable[tuple[str, int, Damage]]:
         """Return every damaged unit: file, unit, how."""
         for name, file in self.names.items():
+            for unit, how in file.settled.items():
+                yield name, unit, how
             for unit, (how, _) in file.damaged.items():
                 yield name, unit, how
 
     def has_damage(self) -> bool:
         """Whether any unit holds something else than was last written there."""
-        return any(file.damaged for file in self.names.values())
+        return any(file.damaged or file.settled for file in self.names.values())
 
     def heal(self) -> int:
         """Undo all damage that is not settled, and return of how many units."""
         count = 0
         for file in self.names.values():
-            for unit, (_, held) in list(file.damaged.items()):
-                if held is not None or unit in file.unreadable:
-                    count += 1
-                    file.put(unit * UNIT_SIZE, held if held is not None else file.unit(unit))
+            count += len(file.damaged)
+            for unit, (_, held) in file.damaged.items():
+                file.image[unit * UNIT_SIZE : (unit + 1) * UNIT_SIZE] = held
+            file.damaged.clear()
+            file.unreadable.clear()
         return count
 
-    def settle(self) -> None:
+    def settle(self, *names: str) -> None:
         """Let damage be what the platters hold: nothing brings back what was there before.
 
-        An unreadable unit is not settled: it may read well on another day.
+        Of some files, or of all. An unreadable unit is not settled: it may read well on
+        another day.
         """
-        for file in self.names.values():
-            for unit, (how, _) in file.damaged.items():
+        for file in [self.names[name] for name in names or self.names]:
+            for unit, (how, _) in list(file.damaged.items()):
                 if unit not in file.unreadable:
-                    file.damaged[unit] = (how, None)
+                    del file.damaged[unit]
+                    file.settled[unit] = how
 
 
 # ---------------------------------------------------------------- a write that is cut off

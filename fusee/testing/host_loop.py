@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 from asyncio import _get_running_loop, _set_running_loop
 from collections import deque
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fusee.loop.workflow_loop import WorkflowLoop
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from fusee.testing.scheduler import Event, Scheduler
 
 ITERATION_US = 5
-_CLOSES_MAX = 100
-"""So often a coroutine may wait for something else instead of ending."""
+CLOSES_MAX = 20
 
 
 class _Timers:
@@ -151,11 +149,13 @@ class HostLoop(WorkflowLoop):
 def _close(coroutine: Any) -> None:
     """Unwind a coroutine of a dead process: whatever it does while it unwinds is not heard.
 
-    One that awaits meanwhile, as an engine that is closed does, has not ended yet. Left so it
-    would go on when it is collected, at a time that no seed decides.
+    Left half unwound it would go on when it is collected, at a time that no seed decides.
     """
-    for _ in range(_CLOSES_MAX):
-        with suppress(BaseException):
+    for _ in range(CLOSES_MAX):
+        try:
             coroutine.close()
-        if getattr(coroutine, "cr_frame", None) is None:
-            break
+        except RuntimeError:
+            continue  # It waits for something while it unwinds, and has to be told again.
+        except BaseException:
+            return
+        return

@@ -23,7 +23,7 @@ from fusee.testing.device import PowerLost
 from fusee.testing.process_device import ProcessDevice
 from fusee.testing.seeds import stream
 from fusee.testing.submitter import SimSubmitter
-from fusee.testing.threads import SimAside
+from fusee.testing.threads import NotLooking, SimAside
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -104,6 +104,19 @@ class Process:
             self.die()
             raise PowerLost
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it serves, and everything that can go on by itself has done so."""
+        if not self.is_open or self._closing.done():
+            return False
+        core = self.engine.life.core
+        return not (
+            self.loop.has_ready
+            or core.ready
+            or core.starting
+            or self.engine.life.assembly.node.busy
+        )
+
     def die(self) -> None:
         """End at once, as SIGKILL or a power cut does."""
         if not self.is_alive:
@@ -135,6 +148,7 @@ class Process:
             random=self.random,
             make_threads=self._make_threads,
             run_aside=self._run_aside,
+            look_aside=NotLooking,
             clock_look_s=self.world.settings.clock_look_s,
             stand_ins=self.world.stand_ins,
             python="3.x",
@@ -142,7 +156,11 @@ class Process:
 
     def _make_threads(self, threads_max: int, wake: Wake) -> SimThreads:
         self._threads = make_threads(
-            self.registry, self.world.scheduler, lambda: self.random.randrange(1, 400), threads_max
+            self.registry,
+            self.world.scheduler,
+            lambda: self.random.randrange(1, 400),
+            threads_max,
+            wake,
         )
         return self._threads
 
@@ -219,19 +237,15 @@ class Process:
     def _iterated(self) -> None:
         if not self.is_alive:
             return
-        if self.engine.stopped is not None:
+        stopped = self.engine.stopped
+        if stopped is not None and not self._closing.done():
+            if not isinstance(stopped, OSError):
+                self.world.on_error(f"life {self.number}: its engine stopped: {stopped!r}", stopped)
             self._closing_now()
         with suppress(PowerLost):
             self.point("iteration")
-        if self.is_idle:
-            self.world.watcher.on_idle(self)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether it serves, and waits for time to pass or for somebody outside."""
-        if not self.is_open or self._closing.done() or self.loop.has_ready:
-            return False
-        return self._submitter is None or not self._submitter.busy
+            if self.is_idle:
+                self.world.watcher.on_idle(self)
 
     def _on_error(self, context: dict[str, Any]) -> None:
         error = context.get("exception")

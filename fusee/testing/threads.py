@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from contextvars import Context
 
     from fusee.io.threads import OnResult
+    from fusee.io.wakeup import Wake
     from fusee.testing.scheduler import Event, Scheduler
 
 
@@ -51,14 +52,27 @@ class SimAside:
         self._work = None
 
 
+class NotLooking:
+    """`fusee.io.surroundings.Looking` where no turn takes any time: there is nothing to see."""
+
+    def __init__(self, look: Callable[[], None], period_s: float, name: str) -> None:
+        self._look = look
+
+    def close(self) -> None:
+        """Look no more."""
+
+
 class SimThreads:
     """`fusee.io.surroundings.Threads`: a pool whose functions take no real time."""
 
-    def __init__(self, scheduler: Scheduler, delay_us: Callable[[], int], threads_max: int) -> None:
+    def __init__(
+        self, scheduler: Scheduler, delay_us: Callable[[], int], threads_max: int, wake: Wake
+    ) -> None:
         self.unfinished = 0
         self._scheduler = scheduler
         self._delay_us = delay_us
         self._threads_max = threads_max
+        self._wake = wake
         self._running = 0
         self._waiting: list[Callable[[], None]] = []
         self._events: set[Event] = set()
@@ -78,7 +92,7 @@ class SimThreads:
         def start() -> None:
             self._running += 1
             if on_start is not None:
-                self._after(on_start)
+                self._tell(on_start)
             self._after(run)
 
         def run() -> None:
@@ -88,7 +102,7 @@ class SimThreads:
                 value = off_loop(lambda: context.run(function))
             except BaseException as raised:
                 error = raised
-            self._after(lambda: end(value, error))
+            self._tell(lambda: end(value, error))
 
         def end(value: Any, error: BaseException | None) -> None:
             self._running -= 1
@@ -103,7 +117,7 @@ class SimThreads:
             self._waiting.append(start)
         return start
 
-    def _after(self, happen: Callable[[], None]) -> None:
+    def _after(self, happen: Callable[[], object]) -> None:
         def run() -> None:
             self._events.discard(event)
             if not self._is_closed:
@@ -111,6 +125,15 @@ class SimThreads:
 
         event = self._scheduler.after(self._delay_us(), run)
         self._events.add(event)
+
+    def _tell(self, report: Callable[[], None]) -> None:
+        """Report on the owner's loop, some time later."""
+
+        def tell() -> None:
+            if not self._is_closed:
+                report()
+
+        self._after(lambda: self._wake(tell))
 
     def close(self) -> None:
         """Tell nobody anything any more."""

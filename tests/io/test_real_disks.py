@@ -79,6 +79,18 @@ def test_a_disk_too_full_to_be_measured_is_refused_with_what_to_do(mounted):
     assert os.listdir(place) == []
 
 
+def test_a_disk_too_full_to_name_the_holder_of_a_lock_is_locked_and_released_all_the_same(mounted):
+    place = mounted("tmpfs", "size=8k")
+    (place / "filling").write_bytes(bytes(8192))
+
+    directory = Directory.acquire(place)
+
+    assert directory.is_held
+    assert (place / "lock").read_bytes() == b""
+    directory.release()
+    Directory.acquire(place).release()
+
+
 def test_a_read_only_file_system_is_refused_with_what_to_do(mounted):
     place = mounted("tmpfs", "ro")
     with pytest.raises(DirectoryRefused, match="read-only file system; use another"):

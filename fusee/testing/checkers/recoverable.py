@@ -26,7 +26,7 @@ from fusee.log.segment import HEADER_COPIES, segment_number
 from fusee.testing.checkers.written import HEADER_BYTES
 
 if TYPE_CHECKING:
-    from fusee.log.superblock import Stored
+    from fusee.log.superblock import LogBase, Stored
     from fusee.testing.checkers.written import FrameWritten, Written
     from fusee.testing.disk import Disk, File
 
@@ -50,35 +50,37 @@ class Forecast:
 
 def forecast(disk: Disk, written: Written) -> Forecast:
     """Return what opening this disk must and may say."""
-    stored, refusal = _superblock(disk, written)
+    stored, doubt = _superblock(disk, written)
     if stored is None:
-        return Forecast(must_refuse=refusal)
+        return Forecast(must_refuse=doubt)
     files, refusal = _segments(disk, stored)
     if refusal:
         return Forecast(must_refuse=refusal, stored=stored)
     must, may = _headers(files, written)
     if must:
         return Forecast(must_refuse=must, stored=stored)
+    may = may or doubt
     frames = [frame for frame in written.frames if frame.segment in files]
-    return _chain(files, frames, stored, may, is_sound=not disk.has_damage())
+    remains = [frame for frame in written.remains if frame.segment in files]
+    return _chain(files, frames, remains, stored, may, is_sound=not disk.has_damage())
 
 
 # ---------------------------------------------------------------- superblock
 
 
 def _superblock(disk: Disk, written: Written) -> tuple[Stored | None, str]:
-    """Return the superblock that an opening must use, or why there is none."""
+    """Return the superblock that an opening must use, and why it may not, or why there is none."""
     file = disk.names.get(sb.FILE)
     if file is None:
         return None, "the superblock is gone"
     sound: list[Stored] = []
     for index in range(sb.COPY_COUNT):
         offset = sb.copy_offset(index)
-        block = bytes(file.image[offset : offset + BLOCK_SIZE])
-        if block in written.copies and file.can_read(offset, BLOCK_SIZE):
-            # A copy that landed in another's place is no copy.
-            if sb.encode_copy(written.copies[block], index) == block:
-                sound.append(written.copies[block])
+        block = file.held(offset, BLOCK_SIZE)
+        meant_for, stored = written.copies.get(block, (-1, None))
+        # A copy that landed in another's place is no copy.
+        if stored is not None and meant_for == index and file.can_read(offset, BLOCK_SIZE):
+            sound.append(stored)
     checksums = [stored.checksum for stored in sound]
     agreed = [stored for stored in sound if checksums.count(stored.checksum) >= sb.OPEN_QUORUM]
     if not agreed:
@@ -86,6 +88,11 @@ def _superblock(disk: Disk, written: Written) -> tuple[Stored | None, str]:
     newest = max(agreed, key=lambda stored: stored.sequence)
     if any(stored.sequence > newest.sequence + 1 for stored in sound):
         return None, "a copy of the superblock is newer than the ones that agree"
+    for stored in sound:
+        line = (stored, newest) if stored.sequence > newest.sequence else (newest, stored)
+        step = line[0].sequence - line[1].sequence
+        if (step == 0 and stored != newest) or (step == 1 and line[0].parent != line[1].checksum):
+            return newest, "copies of the superblock are of different lines of updates"
     return newest, ""
 
 
@@ -119,7 +126,7 @@ def _headers(files: dict[int, File], written: Written) -> tuple[str, str]:
         sound = [
             block
             for block in range(HEADER_COPIES)
-            if bytes(file.image[block * BLOCK_SIZE : block * BLOCK_SIZE + HEADER_BYTES]) in known
+            if file.held(block * BLOCK_SIZE, HEADER_BYTES) in known
             and file.can_read(block * BLOCK_SIZE, BLOCK_SIZE)
         ]
         mine = [frame for frame in written.frames if frame.segment == number and frame.is_done]
@@ -138,6 +145,7 @@ def _headers(files: dict[int, File], written: Written) -> tuple[str, str]:
 def _chain(
     files: dict[int, File],
     frames: list[FrameWritten],
+    remains: list[FrameWritten],
     stored: Stored,
     may: str,
     *,
@@ -161,13 +169,20 @@ def _chain(
             break
         head = max(head, frame.batch_op)
     witness = _witness(frames[broken + 1 :], files, head + 1)
+    if broken < len(frames) and frames[broken].is_done:
+        seq = frames[broken].envelope.local_seq
+        after = [frame for frame in remains if frame.envelope.local_seq > seq]
+        witness = witness or _witness(after, files, head + 1)
     vouched_op = max(superblock.vouch.op, superblock.checkpoint.op)
     if vouched_op > head:
         witness = witness or f"the superblock vouches for op {vouched_op}"
     if witness:
         return Forecast(must_refuse=f"op {head + 1} is damaged, and {witness}", stored=stored)
     return Forecast(
-        may_refuse=may or _unreadable_behind(files, frames, broken),
+        # What a dead boot left says the truth of its own life; the op may have been taken since.
+        may_refuse=may
+        or _witness(remains, files, head + 1)
+        or _unreadable_behind(files, frames, broken, superblock.base),
         op_min=min(head, done_op) if broken == len(frames) else head,
         dropped_to=done_op,
         may_drop_silently=broken < len(frames) and _looks_unwritten(frames[broken], files),
@@ -192,13 +207,18 @@ def _witness(later: list[FrameWritten], files: dict[int, File], op: int) -> str:
     return ""
 
 
-def _unreadable_behind(files: dict[int, File], frames: list[FrameWritten], broken: int) -> str:
-    """Say where a unit cannot be read at or behind the end of what is whole."""
-    segment, block = 0, 0
-    if broken < len(frames):
-        segment, block = frames[broken].segment, frames[broken].offset
-    elif frames:
-        segment, block = frames[-1].segment, frames[-1].offset + len(frames[-1].data)
+def _unreadable_behind(
+    files: dict[int, File], frames: list[FrameWritten], broken: int, base: LogBase
+) -> str:
+    """Say where a unit cannot be read behind the end of what is whole.
+
+    From that end on, not from where the next frame lies: it may not have fitted there, and
+    nobody but the writer knows.
+    """
+    segment, block = base.segment, base.offset
+    if broken > 0:
+        last = frames[broken - 1]
+        segment, block = last.segment, last.offset + len(last.data)
     for number, file in sorted(files.items()):
         for unit in sorted(file.unreadable):
             if (number, unit * UNIT_SIZE) >= (segment, block):

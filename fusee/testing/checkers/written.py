@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fusee.testing.device import InFlight
     from fusee.testing.disk import File
 
+_REMAINS_MAX: Final = 50
 HEADER_BYTES: Final = 96
 """What counts of a segment header's block; the rest is padding."""
 
@@ -51,14 +52,13 @@ class FrameWritten:
 
     def _differences(self, file: File) -> list[int]:
         """Return the units, counted in the frame, whose bytes are not those written."""
-        image = file.image
-        start, data = self.offset, self.data
-        if image[start : start + len(data)] == data:
+        there, mine = file.held(self.offset, len(self.data)), self.data
+        if there == mine:
             return []
         return [
             place // UNIT_SIZE
-            for place in range(0, len(data), UNIT_SIZE)
-            if image[start + place : start + place + UNIT_SIZE] != data[place : place + UNIT_SIZE]
+            for place in range(0, len(mine), UNIT_SIZE)
+            if there[place : place + UNIT_SIZE] != mine[place : place + UNIT_SIZE]
         ]
 
     def damaged_units(self, file: File) -> list[int]:
@@ -71,19 +71,19 @@ class FrameWritten:
         for unit in self._differences(file):
             counted = max(0, min(UNIT_CONTENT, content_bytes - unit * UNIT_CONTENT))
             place = unit * UNIT_SIZE
-            there = file.image[self.offset + place : self.offset + place + UNIT_SIZE]
-            mine = self.data[place : place + UNIT_SIZE]
-            if there[:counted] != mine[:counted] or there[-TAG_SIZE:] != mine[-TAG_SIZE:]:
+            there = file.held(self.offset + place, UNIT_SIZE)
+            meant = self.data[place : place + UNIT_SIZE]
+            if there[:counted] != meant[:counted] or there[-TAG_SIZE:] != meant[-TAG_SIZE:]:
                 damaged.append(unit)
         if file.unreadable:
             first = self.offset // UNIT_SIZE
-            for unit in file.unreadable.intersection(units_of(self.offset, len(self.data))):
-                damaged.append(unit - first)
+            mine = units_of(self.offset, len(self.data))
+            damaged += [unit - first for unit in sorted(file.unreadable) if unit in mine]
         return damaged
 
     def has_envelope(self, file: File) -> bool:
         """Whether its first unit can be read as written: enough to be a witness."""
-        there = file.image[self.offset : self.offset + UNIT_SIZE]
+        there = file.held(self.offset, UNIT_SIZE)
         return (
             there[:ENVELOPE_SIZE] == self.data[:ENVELOPE_SIZE]
             and there[-TAG_SIZE:] == self.data[UNIT_CONTENT:UNIT_SIZE]
@@ -105,12 +105,16 @@ class Written:
     def __init__(self) -> None:
         self.frames: list[FrameWritten] = []
         """In force, in the order of the chain; the last one may not be done."""
-        self.copies: dict[bytes, Stored] = {}
-        """Every block that was ever meant to be a copy of the superblock."""
+        self.remains: list[FrameWritten] = []
+        """No longer in force, but perhaps still on the platters; the newest ones."""
+        self.copies: dict[bytes, tuple[int, Stored]] = {}
+        """Every block that was ever meant to be a copy of the superblock, and which."""
         self.headers: dict[int, set[bytes]] = {}
         """Number of the file -> every header that it was meant to have."""
         self.sizes: dict[int, int] = {}
         """Number of the file -> with how many bytes it was made."""
+        self.sequence_max = 0
+        """Of the superblocks."""
         self.seq_max = 0
         """Highest local_seq that any frame ever had, in force or not."""
         self._creating: bytes = b""
@@ -120,9 +124,11 @@ class Written:
         """Return what was written so far; later writes change only the original."""
         other = Written()
         other.frames = [copy(frame) for frame in self.frames]
+        other.remains = list(self.remains)
         other.copies = dict(self.copies)
         other.sizes = dict(self.sizes)
         other.seq_max = self.seq_max
+        other.sequence_max = self.sequence_max
         other.headers = {number: set(known) for number, known in self.headers.items()}
         return other
 
@@ -131,21 +137,20 @@ class Written:
         """Highest op that was reported durable and is in force, 0 if none is."""
         return max((frame.batch_op for frame in self.frames if frame.is_done), default=0)
 
-    def accept(self, last_hash: bytes, base_op: int) -> bool:
+    def accept(self, last_hash: bytes) -> bool:
         """Note that a recovery accepted the chain up to one envelope, and nothing behind it.
 
-        Says whether that frame is one of those in force. What was in flight and is accepted
-        is durable now.
+        Says whether that frame is in force; if not, none is any more. What was in flight and
+        is accepted is durable now.
         """
         self._open.clear()
-        for count, frame in enumerate(self.frames, start=1):
-            if frame.envelope.hash == last_hash:
-                del self.frames[count:]
-                frame.is_done = True
-                return True
-        is_empty = all(frame.batch_op <= base_op for frame in self.frames if frame.is_done)
-        self.frames.clear()
-        return is_empty
+        hashes = [frame.envelope.hash for frame in self.frames]
+        count = hashes.index(last_hash) + 1 if last_hash in hashes else 0
+        self.remains = (self.remains + self.frames[count:])[-_REMAINS_MAX:]
+        del self.frames[count:]
+        if count:
+            self.frames[-1].is_done = True
+        return count > 0
 
     # ------------------------------------------------------------ Watcher
 
@@ -168,7 +173,8 @@ class Written:
         if data not in self.copies:
             stored = sb.decode_copy(data, copy_index)
             assert not isinstance(stored, sb.SuperblockFault), stored
-            self.copies[data] = stored
+            self.copies[data] = (copy_index, stored)
+            self.sequence_max = max(self.sequence_max, stored.sequence)
 
     def _add_header(self, number: int, data: bytes) -> None:
         self.headers.setdefault(number, set()).add(bytes(data[:HEADER_BYTES]))
@@ -195,4 +201,5 @@ class Written:
     def renaming(self, old: str, new: str, file: File) -> None:
         """Forget the frames of a segment that becomes a spare: the base has passed them."""
         if spare_number(new) is not None:
+            self.remains = [frame for frame in self.remains if frame.file != file.number]
             self.frames = [frame for frame in self.frames if frame.file != file.number]
