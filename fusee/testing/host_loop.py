@@ -147,7 +147,10 @@ class HostLoop(WorkflowLoop):
 
 
 def _close(coroutine: Any) -> None:
-    """Unwind a coroutine of a dead process: whatever it does while it unwinds is not heard."""
+    """Unwind a coroutine of a dead process: whatever it does while it unwinds is not heard.
+
+    Left half unwound it would go on when it is collected, at a time that no seed decides.
+    """
     for _ in range(CLOSES_MAX):
         try:
             coroutine.close()
