@@ -203,7 +203,7 @@ def kill_under_load(
             "details": {"first": _next_number(judge), "at_once": AT_ONCE},
         }
         if number % 2:
-            life = place.live(path, cut=(random.randint(15, 120), loss), **load, **options)
+            life = place.live(path, cut=(random.randint(2, 120), loss), **load, **options)
         else:
             life = place.live(path, kill_at=random.randint(100, 500), **load, **options)
             place.mount.order("lose", **asdict(loss))
