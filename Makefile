@@ -2,7 +2,7 @@
 # Needs Python 3.11 to 3.13, git and make. Everything is installed below this directory.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit others check-quick bench clean
+.PHONY: help demo test lint types unit others check-quick sim bench clean
 
 ifndef PYTHON
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -45,6 +45,11 @@ check-quick: $(DEV) ## seconds, not minutes: style, floors, and the tests that s
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python -m pytest -q -x -n 2 -m 'not slow and not real'
+
+sim: $(DEV) ## two minutes of fresh seeds, the directed scenarios, and a bug that must be caught
+	@$(BIN)/python -m sim.scenarios
+	@$(BIN)/python -m sim.bugs --canary payload_hash_not_checked
+	@$(BIN)/python -m sim.swarm --seeds fresh --minutes 2
 
 bench: $(PROJECT) ## the measurements of bench/README.md, as ratios taken in one run
 	@$(BIN)/python -m bench $(ARGS)

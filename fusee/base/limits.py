@@ -27,6 +27,8 @@ WRITES_IN_FLIGHT_MAX = 2
 WINDOW_BATCHES_MAX = 64
 WINDOW_BYTES_MAX = 16 * MIB
 STOP_STEPS_BYTES = 32 * MIB
+WEIGHED_BYTES_MIN = 16 * KIB
+"""From this size on a group or a result is weighed at once; smaller ones when they are written."""
 WAITING_CALLS_MAX = 10_000
 
 # What users hand in
@@ -46,6 +48,13 @@ ASYNC_STEPS_MAX = 1_000
 SYNC_THREADS_MAX = 32
 SYNC_STEPS_WAITING_MAX = 10_000
 
+BLOCKED_AFTER_S = 2.0
+"""A turn that takes longer is said to block the application's loop."""
+BLOCKED_AFTER_S_MIN = 0.01
+"""Looking at turns more often than this would itself cost turns."""
+BLOCKED_TURNS_MAX = 5
+"""So many such turns hold their run."""
+
 # The admin socket
 WIRE_FRAME_BYTES_MAX = 8 * MIB
 WIRE_PART_BYTES_MAX = 1 * MIB
@@ -59,5 +68,6 @@ assert SEGMENT_SIZE % BLOCK_SIZE == 0
 assert PAYLOAD_BYTES_MAX < GROUP_BYTES_MAX < FRAME_BYTES_MAX < SEGMENT_SIZE
 assert BATCH_CLOSE_BYTES <= WINDOW_BYTES_MAX < STOP_STEPS_BYTES
 assert GROUP_BYTES_MAX <= WINDOW_BYTES_MAX
+assert ASYNC_STEPS_MAX * WEIGHED_BYTES_MIN <= WINDOW_BYTES_MAX
 assert WIRE_PART_BYTES_MAX < WIRE_FRAME_BYTES_MAX < ADMIN_ANSWER_BYTES_MAX
 assert PAYLOAD_BYTES_MAX + 16 * KIB < WIRE_FRAME_BYTES_MAX

@@ -70,6 +70,8 @@ def _print_head(info: RunInfo) -> None:
     click.echo(f"started {timestamp(info.started_at)}{closed}")
     if info.error is not None:
         click.echo(f"error: {visible(info.error)}")
+    if info.waits_for_nothing is not None:
+        click.echo(f"nothing can wake it: {visible(info.waits_for_nothing)}")
 
 
 def _entry_cells(entry: JournalEntry, day: date) -> tuple[str, ...]:

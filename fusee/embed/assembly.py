@@ -52,8 +52,6 @@ LOGGER = logging.getLogger("fusee")
 SEAL_FAST_S = 0.002
 SEAL_SLOW_S = 0.050
 FAST_FLUSH_NS = 300_000
-LIES_AFTER_FAILURE = "a write failed on a buffered device"
-"""Why a lock is kept: after a failed write the page cache may show what the disk does not hold."""
 CLOCK_BEHIND_S = 5.0
 """How far a clock may be set back without a word."""
 
@@ -70,6 +68,10 @@ class Assembly:
     device: Device | None = None
     submitter: Submitter | None = None
     log: FileLog | None = None
+
+    def distrust(self) -> None:
+        """The log has stopped: nobody knows what the disk holds."""
+        _distrust(self.directory, self.device)
 
     def release(self) -> None:
         """Let go of the device and the directory, unless a write may still hang in the system."""
@@ -104,7 +106,11 @@ def assemble_directory(path: Path, clock: Clock, wake: Wake) -> Assembly:
         device = open_device(path)
         for name in device.remove_unfinished():
             LOGGER.info("%s: removed %s, which a crash left half made", path, name)
-        return assemble_on(device, directory, clock, wake, reads_ahead=True)
+        assembly = assemble_on(device, directory, clock, wake, reads_ahead=True)
+        assert assembly.log is not None
+        # Now, while it may fail without harm: later it would be the first write that fails.
+        device.open_to_write(assembly.log.file)
+        return assembly
     except BaseException as error:
         abandon(directory, device)
         if isinstance(error, OSError):
@@ -115,10 +121,16 @@ def assemble_directory(path: Path, clock: Clock, wake: Wake) -> Assembly:
 def abandon(directory: Directory, device: FileDevice | None) -> None:
     """Let go of a directory that could not be opened, unless this process must not try again."""
     if device is not None:
-        if device.failure is not None and device.is_buffered:
-            directory.withhold_release(LIES_AFTER_FAILURE)
+        if device.failure is not None:
+            _distrust(directory, device)
         device.close()
     directory.release()
+
+
+def _distrust(directory: Directory | None, device: Device | None) -> None:
+    """Keep the lock until this process ends where the page cache may show what is not on disk."""
+    if directory is not None and getattr(device, "is_buffered", False):
+        directory.withhold_release("a write failed on a buffered device")
 
 
 def _refusal(path: Path, error: OSError) -> DirectoryRefused:

@@ -20,7 +20,12 @@ from fusee.base.errors import (
     EngineError,
     UnknownWorkflow,
 )
-from fusee.base.limits import ASYNC_STEPS_MAX, SYNC_THREADS_MAX
+from fusee.base.limits import (
+    ASYNC_STEPS_MAX,
+    BLOCKED_AFTER_S,
+    BLOCKED_AFTER_S_MIN,
+    SYNC_THREADS_MAX,
+)
 from fusee.base.names import check_id
 from fusee.embed.assembly import Assemble, assemble_directory, assemble_memory
 from fusee.embed.handle import Run
@@ -53,6 +58,7 @@ class Engine:
         async_steps: int = ASYNC_STEPS_MAX,
         on_stop: Literal["raise", "exit"] = "raise",
         has_admin: bool = True,
+        blocked_after_s: float | None = BLOCKED_AFTER_S,
         surroundings: Surroundings | None = None,
     ) -> None:
         self._assemble = assemble
@@ -62,6 +68,7 @@ class Engine:
         self._async_steps = async_steps
         self._on_stop = on_stop
         self._has_admin = has_admin
+        self._blocked_after_s = blocked_after_s
         self._surroundings = surroundings or Surroundings()
         self._life: Life | None = None
         self._options = StartOptions()
@@ -75,12 +82,15 @@ class Engine:
         sync_threads: int = SYNC_THREADS_MAX,
         async_steps: int = ASYNC_STEPS_MAX,
         on_stop: Literal["raise", "exit"] = "raise",
+        blocked_after: Duration | None = BLOCKED_AFTER_S,
     ) -> Engine:
         """Return an engine on a directory, or on ":memory:"; enter it to open it.
 
         drain: how long closing waits for running step functions. sync_threads, async_steps:
         how many step functions run at a time. on_stop: "exit" ends the process with code 70
-        when a write fails; "raise" leaves that to the application.
+        when a write fails; "raise" leaves that to the application. blocked_after: how long
+        workflow code may keep the event loop in one turn before a warning says so with its
+        stack; None warns never.
 
         Argument errors are raised here; entering raises `DirectoryLocked`,
         `DirectoryRefused` and `AcknowledgedDataLost`.
@@ -103,6 +113,7 @@ class Engine:
             sync_threads=sync_threads,
             async_steps=async_steps,
             on_stop=on_stop,
+            blocked_after_s=_limit_s(blocked_after),
         )
 
     # ------------------------------------------------------------ life
@@ -119,6 +130,7 @@ class Engine:
             async_steps=self._async_steps,
             exit_on_stop=self._on_stop == "exit",
             has_admin=self._has_admin,
+            blocked_after_s=self._blocked_after_s,
         )
         await self._life.open()
         return self
@@ -260,6 +272,17 @@ class Engine:
                 f"workflow {workflow.name}@{version} is not registered (registered: {known})"
             )
         return found
+
+
+def _limit_s(blocked_after: Duration | None) -> float | None:
+    if blocked_after is None:
+        return None
+    limit_s = seconds(blocked_after)
+    if limit_s < BLOCKED_AFTER_S_MIN:
+        raise ValueError(
+            f"blocked_after={blocked_after!r}: at least {BLOCKED_AFTER_S_MIN:g} s, or None"
+        )
+    return limit_s
 
 
 def _check_python() -> None:

@@ -13,12 +13,13 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from fusee.base.errors import EngineStopped
-from fusee.embed.assembly import LIES_AFTER_FAILURE, Assemble, Assembly
+from fusee.embed.assembly import Assemble, Assembly
 from fusee.embed.client import Client
 from fusee.embed.owner import serve
 from fusee.embed.programs import Registry, loader
 from fusee.embed.pump import Pump
 from fusee.embed.upkeep import Upkeep
+from fusee.embed.watchdog import Watchdog
 from fusee.engine.commitlog import Stopped
 from fusee.engine.core import Core
 from fusee.engine.run import Run
@@ -28,7 +29,7 @@ from fusee.io.wakeup import wake_loop
 from fusee.loop.illegal import refuse
 from fusee.loop.ordered import check_ordered_set, install_ordered_set
 from fusee.loop.wait_for import install_wait_for
-from fusee.loop.workflow_loop import WorkflowLoop
+from fusee.loop.workflow_loop import in_workflow_code
 from fusee.sdk.runlog import emit
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Life:
         async_steps: int,
         exit_on_stop: bool,
         has_admin: bool,
+        blocked_after_s: float | None,
     ) -> None:
         self.registry = registry
         self.surroundings = surroundings
@@ -72,6 +74,8 @@ class Life:
         self._async_steps = async_steps
         self._exit_on_stop = exit_on_stop
         self._has_admin = has_admin
+        self._blocked_after_s = blocked_after_s
+        self._watchdog: Watchdog | None = None
         self._admin: AdminServer | None = None
         self._closed = False
         self._is_open = False
@@ -95,6 +99,10 @@ class Life:
             self.assembly.release()
             raise
         self._is_open = True
+        if self._blocked_after_s is not None:
+            self._watchdog = Watchdog(
+                self.core.watch, self.surroundings, self._blocked_after_s, LOGGER.warning
+            )
         for run in self.core.table.open_runs():
             self.core.queue(run)
         self.pump.wake()
@@ -146,6 +154,7 @@ class Life:
             assembly.node,
             yield_gil=submitter.yield_gil if submitter is not None else _no_thread_waits,
             seal_delay_s=assembly.seal_delay_s,
+            clock_look_s=surroundings.clock_look_s,
             on_turned=self._turned,
         )
         assembly.node.listen(self.core.gate.open, self.pump.wake, self._on_stop)
@@ -170,7 +179,7 @@ class Life:
             self.assembly.directory.check_owner()
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            if isinstance(loop, WorkflowLoop):
+            if in_workflow_code():
                 refuse("a call of an engine", "move it into ctx.step(...), or use ctx.external(id)")
             raise RuntimeError("the engine belongs to another event loop; call it there")
 
@@ -183,9 +192,7 @@ class Life:
         self.core.gate.shut_for_good()
         self.core.draining = True
         self.runner.stop()
-        directory, device = self.assembly.directory, self.assembly.device
-        if directory is not None and getattr(device, "is_buffered", False):
-            directory.withhold_release(LIES_AFTER_FAILURE)
+        self.assembly.distrust()
         error = EngineStopped(f"the engine has stopped: {cause}", cause)
         error.__cause__ = cause
         LOGGER.critical("the engine has stopped and its process should end: %r", cause)
@@ -251,6 +258,8 @@ class Life:
             releases.callback(self.assembly.release)
             releases.callback(self.upkeep.close)
             releases.callback(self._threads.close)
+            if self._watchdog is not None:
+                releases.callback(self._watchdog.close)
             if self._admin is not None:
                 self._admin.shut()  # Before the lock: the next owner makes a socket of its own.
             self.pump.close()

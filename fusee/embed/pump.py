@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from fusee.engine.core import Core
     from fusee.node.local_node import LocalNode
 
-TIMER_CHECK_S_MAX = 1.0
-"""Due times are wall-clock times: look again this often, in case the clock was set."""
-
 
 class Pump:
     """Turns one engine on the application's loop."""
@@ -39,6 +36,7 @@ class Pump:
         *,
         yield_gil: Callable[[], None],
         seal_delay_s: float,
+        clock_look_s: float,
         on_turned: Callable[[], None],
     ) -> None:
         self.iterations = 0
@@ -48,6 +46,7 @@ class Pump:
         self._node = node
         self._yield_gil = yield_gil
         self._seal_delay_s = seal_delay_s
+        self._clock_look_s = clock_look_s
         self._on_turned = on_turned
         self._scheduled = False
         self._closed = False
@@ -105,7 +104,7 @@ class Pump:
         core.turning = self._scheduled = False
         if timers.live:
             self._arm_timer()
-        if (ready and not core.draining) or node.can_flush:
+        if (ready and not core.draining and not node.is_full) or node.can_flush:
             self.wake()
         elif not is_instant and self._seal is None:
             self._arm_seal()
@@ -134,9 +133,10 @@ class Pump:
         if self._timer is not None:
             self._timer.cancel()
         self._timer_due_us = due_us
+        # Due times are wall-clock times: somebody may set the clock meanwhile.
         delay_s = (due_us - self._core.log.now_us()) / 1e6
         self._timer = self._loop.call_later(
-            min(max(delay_s, 0.0), TIMER_CHECK_S_MAX), self._timer_rang
+            min(max(delay_s, 0.0), self._clock_look_s), self._timer_rang
         )
 
     def _timer_rang(self) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
+
+from fusee.log.device import NotBegun
 
 if TYPE_CHECKING:
     import asyncio
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from fusee.io.surroundings import Aside, Surroundings
     from fusee.log.writer import Preparation
 
+LOGGER = logging.getLogger("fusee")
 SPACE_LOOK_S = 1.0
 """How often free space is asked for, and how soon a segment without space is tried again."""
 _SPACE_LOOK_NS = int(SPACE_LOOK_S * 1e9)
@@ -39,6 +43,8 @@ class Upkeep:
         self._monotonic_ns = surroundings.clock.monotonic_ns
         self._working = False
         self._making: Aside | None = None
+        self._retry: asyncio.TimerHandle | None = None
+        self._warned = False
         self._space_due_ns = 0
         self._plan_due_ns = 0
         self._again: asyncio.TimerHandle | None = None
@@ -87,16 +93,31 @@ class Upkeep:
             return  # Closed meanwhile; the next open finds the file.
         if failure is not None:
             self._plan_due_ns = self._monotonic_ns() + _SPACE_LOOK_NS
+            self._tell_why(failure)
         log.adopt(preparation, failure)
         if log.failed is not None:
             self._stop(log.failed)
         else:
             self._look_at_space()
 
+    def _tell_why(self, failure: BaseException) -> None:
+        """Say once why a segment cannot be made, if that may pass; and see whether it has."""
+        if isinstance(failure, NotBegun):
+            # A batch may wait for it, and an engine whose batches wait turns no more.
+            self._retry = self._loop.call_later(SPACE_LOOK_S, self._plan_again)
+            if not self._warned:
+                LOGGER.warning("the next log segment cannot be made yet: %s", failure)
+        self._warned = isinstance(failure, NotBegun)
+
+    def _plan_again(self) -> None:
+        self._plan_due_ns = 0
+        self.look()
+
     def close(self) -> None:
         """Wait for a segment being made, bounded: its file belongs to the directory."""
-        if self._again is not None:
-            self._again.cancel()
+        for timer in (self._again, self._retry):
+            if timer is not None:
+                timer.cancel()
         if self._making is not None:
             self._making.join(5.0)
         self._log = None

@@ -61,7 +61,7 @@ def start(core: Core, workflow_id: str, started: Started, policy: StartPolicy) -
         return _begin(core, workflow_id, started)
     if not isinstance(before, Finished) and before.is_open:
         return _conflict(core, before, started, policy)
-    status = before.status if isinstance(before, Finished) else before.closed_status
+    status = before.closed_status
     if policy.reuse == "allow" or (
         policy.reuse == "allow_failed_only" and status is not Status.COMPLETED
     ):

@@ -82,6 +82,19 @@ class CommitLog(Protocol):
         """How much work the log still takes."""
         ...
 
+    @property
+    def is_full(self) -> bool:
+        """Whether so much waits for the disk that turns, which append more, wait too."""
+        ...
+
+    def weigh(self, arrived_bytes: int = 0) -> None:
+        """Judge the pressure anew: something large was appended, or has arrived or gone.
+
+        Outcomes that wait for their turn will be appended in it, so they count before that;
+        `arrived_bytes` is how many more of them wait now, negative for fewer.
+        """
+        ...
+
     def append(self, shard: ShardId, group: bytes) -> Ticket:
         """Append one group; it is visible to the code now and durable later."""
         ...

@@ -15,13 +15,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fusee.base.errors import CodeError, NonDeterminism, PayloadError, RunHeld
+from fusee.base.limits import WEIGHED_BYTES_MIN
 from fusee.engine import messages
 from fusee.engine.appending import CHUNK_BYTES_MAX, append_turn
 from fusee.engine.gate import Gate
 from fusee.engine.run import Held, Run
-from fusee.engine.steps import keep_arrived, start
+from fusee.engine.steps import clear_inbox, keep_arrived, start
 from fusee.engine.table import RunTable
 from fusee.engine.timers import TimerKey, Timers
+from fusee.engine.watch import TurnWatch
 from fusee.record.group import encode_records, with_marks
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ class Core:
         "turning",
         "unwilling",
         "wake",
+        "watch",
     )
 
     def __init__(
@@ -90,6 +93,7 @@ class Core:
         self.draining = False
         self.turning = False
         """The owner is in its loop over ready runs and needs no waking."""
+        self.watch = TurnWatch()
         self.storage_full = False
         self.unwilling: list[str] = []
         """Tasks that refused to unwind, by run and task name; leaked and reported."""
@@ -98,12 +102,18 @@ class Core:
 
     def append(self, run: Run, records: Sequence[AnyRecord], marks: int = 0) -> Ticket:
         """Append one group of a run's records: visible now, durable when its ticket commits."""
-        data = encode_records(records)
-        if len(data) > CHUNK_BYTES_MAX and len(records) > 1:
+        data: bytes | memoryview = encode_records(records)
+        is_large = len(data) >= WEIGHED_BYTES_MIN
+        if is_large and len(data) > CHUNK_BYTES_MAX and len(records) > 1:
             return append_turn(self, run, list(records), marks)
         head = run.head if marks == 0 else with_marks(run.head, marks)
+        group = head + data
+        if is_large:
+            data = memoryview(group)[len(head) :]  # Not twice in memory.
         run.groups.append(data)
-        ticket = run.last_ticket = self.log.append(run.shard, head + data)
+        ticket = run.last_ticket = self.log.append(run.shard, group)
+        if is_large:
+            self.log.weigh()
         return ticket
 
     def append_together(self, parts: Sequence[tuple[Run, Sequence[AnyRecord], int]]) -> Ticket:
@@ -116,6 +126,8 @@ class Core:
         ticket = self.log.append_together(groups)
         for run, _, _ in parts:
             run.last_ticket = ticket
+        if sum(len(group) for _, group in groups) >= WEIGHED_BYTES_MIN:
+            self.log.weigh()
         return ticket
 
     def queue(self, run: Run) -> None:
@@ -152,7 +164,7 @@ class Core:
                 self.unwilling.extend(f"{run.key} {name}" for name in refused)
         for position in list(run.timers):
             self.disarm_timer(run, position)
-        run.inbox.clear()
+        clear_inbox(self, run)
         run.signals = None
         run.attempts = {}
         messages.take_back(run)

@@ -59,7 +59,7 @@ class Listing:
             return True
         if wanted == HELD:
             return isinstance(run, Run) and run.is_open and run.held is not None
-        status = run.status if isinstance(run, Finished) else run.closed_status
+        status = run.closed_status
         return status_word(status) == wanted
 
 

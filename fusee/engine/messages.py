@@ -88,7 +88,16 @@ class Signalled:
 def signal(
     core: Core, workflow_id: str, ordinal: int | None, name: str, signal_id: str, payload: bytes
 ) -> Signalled:
-    """Record a signal. Raises `Refused`; nothing is appended then."""
+    """Record a signal. Raises `Refused`; nothing is appended then.
+
+    A signal that comes again is acknowledged again, also by a run that has finished meanwhile:
+    its sender lost our first answer, and a refusal would say that the signal was lost.
+    """
+    found = core.table.find(workflow_id, ordinal)
+    if isinstance(found, Finished) or (found is not None and not found.is_open):
+        past = _received(found, signal_id)
+        if past is not None:
+            return Signalled(ticket_of(core, found), input_differs=past.payload != payload)
     run = find_open(core, workflow_id, ordinal)
     signals = signals_of(run)
     known = signals.ids.get(signal_id)
@@ -100,6 +109,15 @@ def signal(
     core.wake()
     offer(core, run, name)
     return Signalled(ticket)
+
+
+def _received(run: Run | Finished, signal_id: str) -> SignalReceived | None:
+    """Return the signal of an ID that a run has received, read from its journal."""
+    for records in records_of(run):
+        for record in records:
+            if isinstance(record, SignalReceived) and record.signal_id == signal_id:
+                return record
+    return None
 
 
 def _next_signal(
@@ -184,13 +202,12 @@ def query(
 def _view_of(core: Core, closed: Run | Finished) -> Run:
     """Return a copy of a closed run that can be replayed to be asked something."""
     view = Run(closed.workflow_id, closed.ordinal, ShardId(0), None)
+    view.closed_status = closed.closed_status
     if isinstance(closed, Finished):
         view.groups = [encode_records(turn) for turn in decode_journal(closed.journal)]
-        view.closed_status = closed.status
         view.last_ticket = core.gate.committed
     else:
         view.groups = list(closed.groups)
-        view.closed_status = closed.closed_status
         view.last_ticket = closed.last_ticket
     view.viewing = True
     return view

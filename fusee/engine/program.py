@@ -34,6 +34,8 @@ class Arrival(msgspec.Struct, gc=False):
     attempt: int = 1
     number: int = 0
     recorded: bool = False
+    weight: int = 0
+    """Bytes by which it counts as pressure while it waits; see `CommitLog.weigh`."""
 
 
 class Ending(msgspec.Struct, frozen=True):

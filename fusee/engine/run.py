@@ -38,7 +38,7 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
     workflow_id: str
     ordinal: Ordinal
     workflow: str
-    status: Status
+    closed_status: Status
     journal: bytes
 
     def facts(self) -> Started:
@@ -100,6 +100,7 @@ class Run:
 
     __slots__ = (
         "attempts",
+        "blocked_turns",
         "closed_status",
         "finishing",
         "groups",
@@ -130,7 +131,7 @@ class Run:
         self.shard = shard
         self.started = started
         self.head = group_head(workflow_id, ordinal)
-        self.groups: list[bytes] = []
+        self.groups: list[bytes | memoryview] = []
         self.last_ticket = Ticket(0)
         self.closed_status: Status | None = None
         self.program: Program | None = None
@@ -147,6 +148,8 @@ class Run:
         self.outbox: list[tuple[int, Run, SignalReceived]] = []
         """What the present turn sends: position of the message, receiver, its record."""
         self.on_closed: list[Callable[[Any], None]] = []
+        self.blocked_turns = 0
+        """How many turns of this life kept the application's loop too long."""
 
     @property
     def key(self) -> str:

@@ -12,6 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from fusee.base.errors import StepCancelled
+from fusee.base.limits import WEIGHED_BYTES_MIN
 from fusee.engine.program import Arrival
 from fusee.record.failure import encode_failure
 from fusee.record.kinds import AttemptFailed, Completed, OpKind, Outcome
@@ -119,6 +120,9 @@ def step_done(core: Core, run: Run, token: object, arrival: Arrival) -> None:
     if program is None or core.draining or program.machine.history is not None:
         _record_unseen(core, run, arrival)
     elif arrival.position in program.pending:
+        if len(arrival.payload) >= WEIGHED_BYTES_MIN:
+            arrival.weight = len(arrival.payload)
+            core.log.weigh(arrival.weight)
         run.inbox.append(arrival)
         if not run.queued:
             core.queue(run)
@@ -148,10 +152,24 @@ def keep_arrived(core: Core, run: Run) -> None:
         for item in run.inbox
         if type(item) is Arrival and not item.recorded and item.outcome is not Outcome.SIGNAL
     ]
-    run.inbox.clear()
+    clear_inbox(core, run)
     if records:
         core.append(run, records)
         core.wake()
+
+
+def lift(core: Core, arrival: Arrival) -> None:
+    """An outcome that was weighed waits no more."""
+    weight, arrival.weight = arrival.weight, 0
+    core.log.weigh(-weight)
+
+
+def clear_inbox(core: Core, run: Run) -> None:
+    """Forget what waits for a turn of the run."""
+    for item in run.inbox:
+        if type(item) is Arrival and item.weight:
+            lift(core, item)
+    run.inbox.clear()
 
 
 def step_failed(core: Core, run: Run, token: object, failed: AttemptFailed) -> None:

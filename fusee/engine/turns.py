@@ -18,6 +18,7 @@ from fusee.engine.appending import append_turn
 from fusee.engine.core import WARNING
 from fusee.engine.program import Arrival
 from fusee.engine.run import Held, Run, Signals, records_of
+from fusee.engine.watch import note_blocked
 from fusee.journal.history import DamagedJournal, build_history
 from fusee.journal.machine import Machine
 from fusee.journal.texts import RunFacts
@@ -45,27 +46,41 @@ GRACE_POSITION = 0
 
 
 def run_turns(core: Core, turns_max: int) -> int:
-    """Run ready turns, round-robin over runs, at most `turns_max`; return how many ran."""
+    """Run ready turns, round-robin over runs, at most `turns_max`; return how many ran.
+
+    None while too much waits for the disk (DR-6): what turns append is kept in memory until then.
+    """
     ready = core.ready
     if not ready:
         return 0
     core.log.now_us()  # All turns of this call have one time.
     turns = 0
-    while ready and turns < turns_max and not core.draining:
-        run = ready.popleft()
-        run.queued = False
-        turns += 1
-        program = run.program
-        if program is None:
-            if run.held is None and (run.closed_status is None or run.viewing):
-                _load(core, run)
-        elif program.machine.history is not None:
-            _replay_one(core, run, program)
-        elif run.inbox:
-            _deliver(core, run, program)
-        if run.inbox and run.program is not None:
-            core.queue(run)
+    watch, log = core.watch, core.log
+    try:
+        while ready and turns < turns_max and not core.draining and not log.is_full:
+            watch.number += 1  # Before the run: see `TurnWatch.look`.
+            run = watch.run = ready.popleft()
+            run.queued = False
+            turns += 1
+            _turn(core, run)
+            if watch.blocked:
+                note_blocked(core)
+            if run.inbox and run.program is not None:
+                core.queue(run)
+    finally:
+        watch.run = None
     return turns
+
+
+def _turn(core: Core, run: Run) -> None:
+    program = run.program
+    if program is None:
+        if run.held is None and (run.closed_status is None or run.viewing):
+            _load(core, run)
+    elif program.machine.history is not None:
+        _replay_one(core, run, program)
+    elif run.inbox:
+        _deliver(core, run, program)
 
 
 def _load(core: Core, run: Run) -> None:
@@ -134,6 +149,8 @@ def _deliver(core: Core, run: Run, program: Program) -> None:
         if found is None:
             return
         arrival = found
+    if arrival.weight:
+        steps.lift(core, arrival)
     position = arrival.position
     if position not in program.pending:
         return  # Cancelled by the code while it was on its way.

@@ -76,6 +76,9 @@ class RunInfo(msgspec.Struct, frozen=True):
     unread_signals: dict[str, int] = {}
     pending: list[PendingOperation] = []
     error: str | None = None
+    waits_for_nothing: str | None = None
+    """Said of a run that nothing can wake: its code waits, and for no operation. Known only
+    while the code is in memory."""
 
 
 class JournalEntry(msgspec.Struct, frozen=True):
@@ -120,28 +123,18 @@ def status_word(status: Status | None) -> RunStatus:
 
 def row(run: Run | Finished) -> RunRow:
     """Return a run as a row of a list."""
-    if isinstance(run, Finished):
-        started, closed = run.facts(), run.closed()
-        return RunRow(
-            run.workflow_id,
-            run.ordinal,
-            started.workflow,
-            started.version,
-            status_word(run.status),
-            None,
-            instant(started.at_us),
-            instant(closed.at_us),
-        )
     started = run.facts()
+    held = run.held if isinstance(run, Run) else None
+    closed = run.closed() if run.closed_status is not None else None
     return RunRow(
         run.workflow_id,
         run.ordinal,
         started.workflow,
         started.version,
         status_word(run.closed_status),
-        run.held.reason if run.held else None,
+        held.reason if held else None,
         instant(started.at_us),
-        None,
+        instant(closed.at_us) if closed else None,
     )
 
 
@@ -149,7 +142,6 @@ def describe(run: Run | Finished) -> RunInfo:
     """Return everything that describes one run."""
     history = build_history(records_of(run))
     started = history.started
-    status = run.status if isinstance(run, Finished) else run.closed_status
     held = run.held if isinstance(run, Run) else None
     unread: dict[str, int] = {}
     for signal in history.unread():
@@ -160,7 +152,7 @@ def describe(run: Run | Finished) -> RunInfo:
         ordinal=run.ordinal,
         workflow=started.workflow,
         version=started.version,
-        status=status_word(status),
+        status=status_word(run.closed_status),
         started_at=instant(started.at_us),
         closed_at=instant(closed.at_us) if closed else None,
         held=held.reason if held else None,
@@ -170,6 +162,26 @@ def describe(run: Run | Finished) -> RunInfo:
         error=_failure_text(closed.payload)
         if closed and closed.payload and _failed(closed)
         else None,
+        waits_for_nothing=_waits_for_nothing(run) if isinstance(run, Run) else None,
+    )
+
+
+def _waits_for_nothing(run: Run) -> str | None:
+    """Say where the code of a run waits for what only that code could bring, None if it does not.
+
+    An event that no task of the run will set, a future nobody has: each outcome that could give
+    the code a turn has been handed over, and no operation is left to have another one.
+    """
+    program = run.program
+    if program is None or not run.is_open or run.inbox or program.pending:
+        return None
+    if program.ending is not None or program.machine.history is not None:
+        return None
+    where = program.rest().source
+    at = f" at {where}" if where else ""
+    return (
+        f"the code waits{at} for something that only its own code could bring: it has no step, "
+        "sleep or wait for a signal under way"
     )
 
 

@@ -6,7 +6,8 @@
     create   content, then name, then directory (naming.py)
 
 The first failure of anything that writes ends writing for good: nobody knows what the disk
-holds, so a second attempt could report success over a hole.
+holds, so a second attempt could report success over a hole. Opening is not writing: where the
+system has no descriptor left nothing has happened, and files are opened before they are needed.
 
 The directory is held by descriptor, not by path, so that renaming it under a running engine
 cannot make files appear elsewhere.
@@ -27,7 +28,15 @@ from fusee.base.limits import BLOCK_SIZE
 from fusee.io import fork
 from fusee.io.aligned import FrameMemory, Staging
 from fusee.io.methods import Method, open_flags, put_of
-from fusee.io.naming import UNFINISHED, create_file, drop_cache, rename_file
+from fusee.io.naming import (
+    UNFINISHED,
+    begin_file,
+    drop_cache,
+    finish_file,
+    give_up_file,
+    rename_file,
+)
+from fusee.log.device import NotBegun
 from fusee.log.superblock import FILE as SUPERBLOCK
 
 if TYPE_CHECKING:
@@ -40,6 +49,7 @@ _FILES_OPEN_MAX = 16
 """Of each kind; a log of hundreds of segments must not use up a process's descriptors."""
 # How file systems say "not with O_DIRECT".
 _REFUSALS = (errno.EINVAL, errno.EOPNOTSUPP)
+_NOT_NOW = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 class FileDevice:
@@ -121,6 +131,11 @@ class FileDevice:
         self._read_fds[file] = (self._open(file, os.O_RDONLY), False)
         return self.read(file, offset, size)
 
+    def open_to_write(self, file: str) -> None:
+        """Open what a write needs now, while it may still fail without harm. Raises OSError."""
+        if file not in self._write_fds:
+            self._open_to_write(file)
+
     def size(self, file: str) -> int:
         """Return the file's size in bytes, -1 when there is none."""
         try:
@@ -135,14 +150,18 @@ class FileDevice:
     def create(self, file: str, chunks: Iterable[bytes | memoryview]) -> None:
         """Make a whole file appear: content, then name, then directory, each made durable."""
         self._check_writable(file)
+        dir_fd = self._checked_dir_fd()
+        fd, writer = self._begin(dir_fd, file)
         try:
-            create_file(self._checked_dir_fd(), file, chunks)
+            finish_file(dir_fd, fd, file, chunks)
         except BaseException as error:
+            os.close(writer)
             self._fail(error)
             if isinstance(error, OSError):
                 raise self._named(error, "creating the file", file) from error
             raise
         self._forget(file)
+        self._keep_writer(file, writer)
 
     def rename(self, old: str, new: str) -> None:
         """Rename durably, replacing `new`."""
@@ -152,8 +171,11 @@ class FileDevice:
         except OSError as error:
             self._fail(error)
             raise self._named(error, f"renaming it to {new!r}", old) from error
-        self._forget(old)
+        writer = self._write_fds.pop(old, None)
+        self._forget_reader(old)
         self._forget(new)
+        if writer is not None:
+            self._keep_writer(new, writer)
 
     def remove_unfinished(self) -> list[str]:
         """Remove what a crash left of `create`; only for the holder of the directory's lock."""
@@ -193,14 +215,33 @@ class FileDevice:
         try:
             fd = self._open(file, open_flags(self.method))
         except OSError as error:
-            self._fail(error)
-            raise self._named(error, f"opening it for {self.method.label}", file) from error
+            raise self._not_opened(error, f"opening it for {self.method.label}", file) from error
+        self._keep_writer(file, fd)
+        return fd
+
+    def _begin(self, dir_fd: int, file: str) -> tuple[int, int]:
+        """Open a new file twice: to fill it, and for the writes that come when it is there."""
+        try:
+            fd = begin_file(dir_fd, file)
+        except OSError as error:
+            raise self._not_opened(error, "creating the file", file) from error
+        try:
+            return fd, self._open(file + UNFINISHED, open_flags(self.method))
+        except OSError as error:
+            give_up_file(dir_fd, fd, file)
+            raise self._not_opened(error, f"opening it for {self.method.label}", file) from error
+
+    def _keep_writer(self, file: str, fd: int) -> None:
         # Two files at most are being written beside the superblock, and they are the newest.
-        written = [name for name in self._write_fds if name != SUPERBLOCK]
+        written = [name for name in list(self._write_fds) if name != SUPERBLOCK]
         if len(written) >= _FILES_OPEN_MAX:
             os.close(self._write_fds.pop(written[0]))
         self._write_fds[file] = fd
-        return fd
+        # Another thread may have closed the device, or failed, while this file was made.
+        if self._is_closed:
+            self._forget(file)
+        elif self._failure is not None:
+            self._retire_writers()
 
     def _open_to_read(self, file: str) -> tuple[int, bool]:
         try:
@@ -209,9 +250,10 @@ class FileDevice:
             if error.errno not in _REFUSALS:
                 raise self._named(error, "opening it to read", file) from error
             reader = (self._open(file, os.O_RDONLY), False)
-        if len(self._read_fds) >= _FILES_OPEN_MAX:
-            oldest, *_ = self._read_fds
-            self._forget_reader(oldest)
+        # The superblock is read back after each write, which must not fail for want of this.
+        segments = [name for name in self._read_fds if name != SUPERBLOCK]
+        if len(segments) >= _FILES_OPEN_MAX:
+            self._forget_reader(segments[0])
         self._read_fds[file] = reader
         return reader
 
@@ -278,11 +320,25 @@ class FileDevice:
     def _fail(self, error: BaseException) -> None:
         if self._failure is None:
             self._failure = error
+        self._retire_writers()
+
+    def _retire_writers(self) -> None:
         # Emptying the table sends every later write through `_check_writable`, so that the
         # hot path needs no test of its own. The descriptors stay open until close: another
         # thread may be inside a call with one.
-        self._retired_fds.extend(self._write_fds.values())
-        self._write_fds.clear()
+        while self._write_fds:
+            self._retired_fds.append(self._write_fds.popitem()[1])
+
+    def _not_opened(self, error: OSError, what: str, file: str) -> OSError:
+        """Return the error of a call that ended before it wrote anything.
+
+        Too few descriptors pass, and the disk holds what it held. A file that is gone does not.
+        """
+        named = self._named(error, what, file)
+        if error.errno in _NOT_NOW:
+            return NotBegun(*named.args, named.filename)
+        self._fail(error)
+        return named
 
     def _check_writable(self, file: str) -> None:
         self._checked_dir_fd()

@@ -29,7 +29,9 @@ from fusee.io.log_files import (
     save_superblock,
 )
 from fusee.io.read_ahead import ReadAhead
+from fusee.io.recovered import Recovered
 from fusee.log.boot import next_boot
+from fusee.log.device import NotBegun
 from fusee.log.frame import FrameKind, encode_frame_into, frame_bytes
 from fusee.log.index import read_batches
 from fusee.log.scan import LogScan
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
 
     from fusee.log.batch import Batch
     from fusee.log.device import Device
-    from fusee.log.ending import LogEnd
     from fusee.log.superblock import Stored, Superblock
 
     Done = Callable[[BaseException | None], None]
@@ -62,30 +63,6 @@ class Submitter(Protocol):
 
 class LogTrimmed(LookupError):
     """The batch asked for lies before the log's base."""
-
-
-class Recovered(msgspec.Struct, frozen=True):
-    """A log that is open, and what opening it found."""
-
-    log: FileLog
-    superblock: Superblock
-    end: LogEnd
-    ts_us: int
-    """Group time never goes below this."""
-    repaired_copies: tuple[int, ...]
-    is_new: bool
-
-    @property
-    def reports(self) -> tuple[str, ...]:
-        """Lines that an operator must see; empty after an ordinary open."""
-        lines: list[str] = []
-        if self.end.report:
-            lines.append(self.end.report)
-        if self.repaired_copies:
-            lines.append(
-                f"superblock: copies {list(self.repaired_copies)} were bad or older; rewritten"
-            )
-        return tuple(lines)
 
 
 class FileLog:
@@ -141,6 +118,7 @@ class FileLog:
             for batch in scan.batches():
                 on_batch(batch)
             end = scan.end
+        scan.confirm(device.read)
         booted = next_boot(stored.superblock, end)
         stored = save_superblock(device, booted, stored)
         writer = LogWriter(
@@ -177,6 +155,11 @@ class FileLog:
         return self._writer.head_hash
 
     @property
+    def file(self) -> str:
+        """The segment that is being written."""
+        return self._writer.file
+
+    @property
     def durable_op(self) -> int:
         """Highest op up to which everything is durable on this disk."""
         return self._writer.durable_op
@@ -210,8 +193,8 @@ class FileLog:
     def submit(self, batch: Batch, durable_op: int, on_done: Done) -> None:
         """Start writing the next batch. `durable_op` is what was durable before (S-1).
 
-        A batch that no longer fits waits while somebody makes the next segment. Raises
-        `StorageFull` if that cannot be made.
+        A batch that no longer fits waits while somebody makes the next segment, also when there
+        are no descriptors for it now. Raises `StorageFull` if there is no space.
         """
         writer = self._writer
         assert batch.op == writer.head_op + 1
@@ -230,11 +213,10 @@ class FileLog:
         assert not self.busy, "one write in flight"
         writer = self._writer
         size_bytes = frame_bytes(len(body))
-        if writer.offset + size_bytes > writer.size_bytes:
-            if writer.is_preparing:
-                self._held = (kind, op, body_hash, body, durable_op, on_done)
-                return
-            self._roll(size_bytes)
+        has_room = writer.offset + size_bytes <= writer.size_bytes
+        if not has_room and (writer.is_preparing or not self._roll(size_bytes)):
+            self._held = (kind, op, body_hash, body, durable_op, on_done)
+            return
         offset = writer.offset
         buffer = self._device.buffer(size_bytes)
         digest = encode_frame_into(
@@ -264,13 +246,20 @@ class FileLog:
             self._writer.finish(self._writing_seq)
         self._on_done(error)
 
-    def _roll(self, size_bytes: int) -> None:
-        """Enter the next segment; it is made here and now only if nobody made it ahead."""
+    def _roll(self, size_bytes: int) -> bool:
+        """Enter the next segment; it is made here and now only if nobody made it ahead.
+
+        Say whether it could be. Where not, whoever makes segments ahead goes on trying.
+        """
         writer = self._writer
         if not writer.is_prepared:
-            self.prepare_ahead(is_needed=True)
+            try:
+                self.prepare_ahead(is_needed=True)
+            except NotBegun:
+                return False
         writer.roll()
         assert writer.has_room(size_bytes), "a frame must fit an empty segment"
+        return True
 
     # ------------------------------------------------------------ segments
 
@@ -287,12 +276,14 @@ class FileLog:
         """Take the segment that `carry_out` made, or learn how that failed.
 
         Without space nothing was written, so the log goes on with what it has; a batch that
-        waits for the segment fails.
+        waits for the segment fails. Without a descriptor the batch waits for another attempt.
         """
         if error is None:
             error = self._note_segment(preparation)
         else:
             self._writer.abandon(preparation)
+            if isinstance(error, NotBegun) and self.failed is None:
+                return
         held, self._held = self._held, None
         if error is not None and (held is not None or not isinstance(error, StorageFull)):
             self.fail(error)

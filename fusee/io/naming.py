@@ -20,9 +20,24 @@ UNFINISHED = ".new"
 
 def create_file(dir_fd: int, name: str, chunks: Iterable[bytes | memoryview]) -> None:
     """Make a whole file appear in a directory, replacing one of the same name."""
-    unfinished = name + UNFINISHED
+    finish_file(dir_fd, begin_file(dir_fd, name), name, chunks)
+
+
+def begin_file(dir_fd: int, name: str) -> int:
+    """Open a new file that has no name yet; nothing else has happened when this fails."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    fd = os.open(unfinished, flags, 0o600, dir_fd=dir_fd)
+    return os.open(name + UNFINISHED, flags, 0o600, dir_fd=dir_fd)
+
+
+def give_up_file(dir_fd: int, fd: int, name: str) -> None:
+    """Undo `begin_file`."""
+    os.close(fd)
+    os.unlink(name + UNFINISHED, dir_fd=dir_fd)
+
+
+def finish_file(dir_fd: int, fd: int, name: str, chunks: Iterable[bytes | memoryview]) -> None:
+    """Fill a file that was begun, close it, and give it its name."""
+    unfinished = name + UNFINISHED
     try:
         for chunk in chunks:
             _write_all(fd, chunk)

@@ -73,6 +73,7 @@ class StepRunner:
         self._core: Core
         self._log: CommitLog
         self._random = surroundings.random
+        self._stand_in = surroundings.stand_ins.get
         self._monotonic_ns = surroundings.clock.monotonic_ns
         self._waiting_async: deque[Attempt] = deque()
         self._waiting_sync: deque[Attempt] = deque()
@@ -200,7 +201,7 @@ class StepRunner:
             # Asked in this frame: nothing may come between the proof and the call.
             if self._monotonic_ns() >= self._log.may_act_until_ns:
                 raise MayNotAct
-            coroutine = op.spec.fn(*op.args, **op.kwargs)
+            coroutine = self._stand_in(op.spec.name, op.spec.fn)(*op.args, **op.kwargs)
             awaited = variables.run(coroutine.send, None)
         except StopIteration as done:
             leave(loop, shell.task)
@@ -254,7 +255,7 @@ class StepRunner:
         op = attempt.op
         if self.closing or self._monotonic_ns() >= self._log.may_act_until_ns:
             raise MayNotAct
-        return op.spec.fn(*op.args, **op.kwargs)
+        return self._stand_in(op.spec.name, op.spec.fn)(*op.args, **op.kwargs)
 
     def _wait_to_act(self, attempt: Attempt) -> None:
         """The right to act ended before the call: the attempt goes to the head of the queue."""

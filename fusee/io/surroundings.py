@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
-from threading import Thread
-from typing import TYPE_CHECKING, Protocol
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fusee.io.clock import SystemClock
 from fusee.io.threads import StepThreads
 
 if TYPE_CHECKING:
     from contextvars import Context
-    from typing import Any
 
     from fusee.base.clock import Clock
     from fusee.io.threads import OnResult
@@ -64,6 +63,37 @@ def thread_aside(work: Callable[[], None], name: str) -> Aside:
     return thread
 
 
+class Looking(Protocol):
+    """Something is looked at beside the owner's loop, again and again."""
+
+    def close(self) -> None:
+        """Look no more. Idempotent, and does not wait for long."""
+        ...
+
+
+class ThreadLooking:
+    """Looks every so many seconds, in a daemon thread of its own."""
+
+    __slots__ = ("_closed", "_look", "_period_s", "_thread")
+
+    def __init__(self, look: Callable[[], None], period_s: float, name: str) -> None:
+        self._look = look
+        self._period_s = period_s
+        self._closed = Event()
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Look no more."""
+        self._closed.set()
+        # Bounded: a look that hangs in somebody's log handler must not keep the engine open.
+        self._thread.join(1.0)
+
+    def _run(self) -> None:
+        while not self._closed.wait(self._period_s):
+            self._look()
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """The sources of everything that differs between two runs of the same program."""
@@ -75,5 +105,14 @@ class Surroundings:
     """Spreads retries."""
     make_threads: Callable[[int, Wake], Threads] = StepThreads
     run_aside: Callable[[Callable[[], None], str], Aside] = thread_aside
+    clock_look_s: float = 1.0
+    """How long to trust that nobody sets the wall clock: due times are looked at so often."""
+    stand_ins: Mapping[str, Callable[..., Any]] = field(
+        default_factory=dict[str, Callable[..., Any]]
+    )
+    """What is called in place of the function of a step, by the step's name. Tests put it there;
+    it is async where the step's own function is."""
+    look_aside: Callable[[Callable[[], None], float, str], Looking] = ThreadLooking
+    """Calls a function every so many seconds, also while the owner's loop stands still."""
     python: str = field(default_factory=platform.python_version)
     """Recorded with each start, for a text that says what has changed since."""

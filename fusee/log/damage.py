@@ -97,7 +97,7 @@ def find_cause(window: Window, offset: int, chain: Chain) -> Finding:
     expected_seq = _expected_seq(window, chain)
     if head.is_valid and is_older(head.seq, expected_seq):
         return Finding(1, "never written")
-    envelope = _envelope(contents[0], head, window, offset) if head.is_first else None
+    envelope = _envelope(contents[0], head, window, offset, chain) if head.is_first else None
     if envelope is not None and not chain.is_continued_by(envelope):
         return Finding(7, "a frame of an earlier life of the file, or of a boot that crashed")
     if envelope is None:
@@ -109,7 +109,8 @@ def find_cause(window: Window, offset: int, chain: Chain) -> Finding:
     if _is_torn(tags, first_unit, window.file_key, expected_seq):
         return Finding(2, "torn: a unit of the frame was never written")
     if envelope.kind == FrameKind.SEAL:
-        return Finding(2, "a damaged seal, which carries no batch")
+        # It carries no batch, but the chain to the one behind it is cut.
+        return Finding(5, "a damaged seal, and nothing proves that no batch followed it")
     _check_newer_batch(contents, envelope, window, offset)
     identity = BatchId(envelope.op, envelope.body_hash)
     return Finding(4, "written whole, but its content is damaged", identity)
@@ -138,7 +139,9 @@ def _is_torn(tags: list[int], first_unit: int, file_key: int, expected_seq: int)
     return any(is_older(seq, newest_seq) for seq in seqs)
 
 
-def _envelope(content: bytes, tag: UnitTag, window: Window, offset: int) -> Envelope | None:
+def _envelope(
+    content: bytes, tag: UnitTag, window: Window, offset: int, chain: Chain
+) -> Envelope | None:
     try:
         envelope = decode_envelope(content)
     except BadFrame as bad:
@@ -153,7 +156,17 @@ def _envelope(content: bytes, tag: UnitTag, window: Window, offset: int) -> Enve
             f"{window.file}, byte {offset}: an install bracket, which this build does not read."
             " Open the directory with the build that wrote it."
         )
-    return envelope if tag.seq == envelope.local_seq & SEQ_MASK else None
+    if tag.seq != envelope.local_seq & SEQ_MASK:
+        return None
+    if envelope.boot_count > chain.boot_count_max:
+        # The superblock names a boot before that boot writes its first frame.
+        raise DirectoryRefused(
+            f"{window.file}, byte {offset}, op {envelope.op}: case 8: written in boot"
+            f" {envelope.boot_count}, but the superblock knows only boot {chain.boot_count_max}."
+            " The superblock is older than the log. Restore this directory from a backup, or"
+            " replace the replica."
+        )
+    return envelope
 
 
 def _check_newer_batch(
@@ -211,9 +224,9 @@ def _later_envelopes(
                 if not (head.is_valid and head.is_first):
                     continue
                 envelope = _envelope(
-                    bytes(data[start : start + UNIT_CONTENT]), head, window, offset + start
+                    bytes(data[start : start + UNIT_CONTENT]), head, window, offset + start, chain
                 )
-                if envelope is None or envelope.boot_count > chain.boot_count_max:
+                if envelope is None:
                     continue
                 yield Place(header.number, header.file, offset + start, envelope.op), envelope
             offset += size

@@ -2,7 +2,8 @@
 
 A device is one directory of files. Every call blocks; who calls from which thread is the
 business of `fusee.io.submitter`. A call that raises leaves the device unusable for writing:
-after a failed flush nobody knows what the disk holds, so nothing is ever retried.
+after a failed flush nobody knows what the disk holds, so nothing is ever retried. The one
+exception is `NotBegun`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,10 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+class NotBegun(OSError):
+    """Nothing was written: the system had no descriptor to begin with. It may be tried again."""
 
 
 class Device(Protocol):
@@ -52,7 +57,10 @@ class Device(Protocol):
         ...
 
     def create(self, file: str, chunks: Iterable[bytes | memoryview]) -> None:
-        """Make a whole file appear: content, then name, then directory, each made durable."""
+        """Make a whole file appear: content, then name, then directory, each made durable.
+
+        A write to it later, also under another name, needs nothing that could run short.
+        """
         ...
 
     def rename(self, old: str, new: str) -> None:

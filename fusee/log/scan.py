@@ -91,6 +91,24 @@ class LogScan:
                 yield frame.batch
         self._end = self._close(walk)
 
+    def confirm(self, read: Read) -> None:
+        """Look again at an end that is in doubt, before anything is written over it.
+
+        A block that came from the wrong place, or was changed on its way, is no damage: what
+        lies there was perhaps acknowledged, and reads well now. `read` must not be a cache.
+        """
+        if self.end.is_certain:
+            return
+        first = self._walk.index
+        windows = [Window(read, header) for header in self._headers[first:]]
+        again = Walk(self._walk.chain, windows, self._walk.offset)
+        if again.peek() is not None:
+            raise DirectoryRefused(
+                f"{self.end.place}: the disk returned other bytes when it was read again:"
+                f" {self.end.reason}, and then a whole batch. Nothing was opened or changed."
+                " Check the disk, its connection and the memory of this machine, then open again."
+            )
+
     def _read(self, file: str, offset: int, size: int) -> bytes:
         """Read through the device, noting the single blocks that it cannot read."""
         try:

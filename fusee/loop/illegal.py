@@ -50,8 +50,8 @@ def refuse(what: str, remedy: str = _TO_A_STEP) -> NoReturn:
 
 
 def _refusal(what: str, remedy: str = _TO_A_STEP) -> Callable[..., NoReturn]:
-    def refused(*args: Any, **kwargs: Any) -> NoReturn:
-        refuse(what, remedy)
+    def refused(loop: IllegalCalls, *args: Any, **kwargs: Any) -> NoReturn:
+        loop.refuse_call(what, remedy)
 
     return refused
 
@@ -68,6 +68,10 @@ _executor: Any = _refusal("an executor", _NOT_YOURS)
 
 class IllegalCalls(asyncio.AbstractEventLoop):
     """An event loop on which everything that reaches outside the run is refused."""
+
+    def refuse_call(self, what: str, remedy: str) -> NoReturn:
+        """Refuse a call of this loop, saying what it was and what to do instead."""
+        refuse(what, remedy)
 
     run_in_executor: Any = _thread
 

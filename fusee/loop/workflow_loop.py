@@ -45,6 +45,9 @@ _LAST_DUE_US = 253_402_300_800_000_000
 class WorkflowLoop(IllegalCalls):
     """One run's event loop."""
 
+    turns_a_run = True
+    """False where the same loop carries a whole application, in the simulator."""
+
     def __init__(self, host: LoopHost) -> None:
         self.host = host
         self.created = 0
@@ -308,3 +311,9 @@ def _microseconds(seconds: float) -> int:
     if not math.isfinite(seconds):
         raise ValueError(f"a timer of {seconds} seconds")
     return max(1, round(seconds * 1e6))
+
+
+def in_workflow_code() -> bool:
+    """Tell whether the caller is code of a run, which may not ask for what a replay lacks."""
+    loop = _get_running_loop()
+    return isinstance(loop, WorkflowLoop) and loop.turns_a_run

@@ -42,11 +42,13 @@ class LocalNode:
         self.busy = False
         """Whether a write is in flight; the next one takes everything appended since."""
         self.pressure = Pressure.NONE
+        self.is_full = False
         self.recent_us: int = state.head_ts_us
         self.batches_written = 0
         self.tickets = Tickets()
         self.append = self.tickets.append
         """Append one group; see `CommitLog.append`. The tickets' own method: one call a turn."""
+        self._bytes_arrived = 0
         self._clock = clock
         self._slowed_us: int = 0
         self._slowed_from_us: int = 0
@@ -89,11 +91,15 @@ class LocalNode:
         """Append groups of several shards under one ticket."""
         return self.tickets.append_together(groups)
 
-    def _judge_pressure(self) -> None:
+    def weigh(self, arrived_bytes: int = 0) -> None:
+        """Judge anew how much work is taken; see `CommitLog.weigh`."""
+        self._bytes_arrived += arrived_bytes
         uncommitted = self.tickets.bytes_uncommitted
-        if uncommitted <= WINDOW_BYTES_MAX:
+        weight = uncommitted + self._bytes_arrived
+        self.is_full = uncommitted > STOP_STEPS_BYTES
+        if weight <= WINDOW_BYTES_MAX:
             self.pressure = Pressure.NONE
-        elif uncommitted <= STOP_STEPS_BYTES:
+        elif weight <= STOP_STEPS_BYTES:
             self.pressure = Pressure.NO_NEW_WORK
         else:
             self.pressure = Pressure.STOP_STEPS
@@ -138,13 +144,11 @@ class LocalNode:
 
     def flush(self) -> bool:
         """Write what waits as one batch, if nothing is in flight; return whether it did."""
-        if self.busy:
-            return False
         tickets = self.tickets
-        if not tickets.waiting or len(tickets.in_batches) >= WINDOW_BATCHES_MAX:
-            return False
         if tickets.bytes_waiting > WINDOW_BYTES_MAX:
-            self._judge_pressure()
+            self.weigh()
+        if self.busy or not tickets.waiting or len(tickets.in_batches) >= WINDOW_BATCHES_MAX:
+            return False
         op = OpNumber(self.state.head_op + 1)
         batch = on_groups(self.state, op, tickets.take(op), self.recent_us)
         self.batches_written += 1
@@ -159,12 +163,14 @@ class LocalNode:
             return
         self.busy = False
         op = self._durable_op = self._writing_op
+        # What waits for the pressure to fall is woken too, though nothing waits to be written.
+        was_pressed = self.pressure is not Pressure.NONE
         if on_written(self.state, op):
             ticket = self.tickets.commit(self.state.commit_op)
-            if self.pressure is not Pressure.NONE:
-                self._judge_pressure()
+            if was_pressed:
+                self.weigh()
             self._on_commit(ticket)
-        if self.tickets.waiting:
+        if self.tickets.waiting or was_pressed:
             self._on_room()
 
     def seal_if_idle(self) -> bool:

@@ -66,7 +66,7 @@ def encode_group(workflow_id: str, ordinal: int, marks: int, records: bytes) -> 
     return group_head(workflow_id, ordinal, marks) + records
 
 
-def encode_section(groups: Sequence[bytes]) -> bytes:
+def encode_section(groups: Sequence[bytes | memoryview]) -> bytes:
     """Return a shard's section: the groups, in order, as one msgpack array."""
     if len(groups) == 1:
         return SECTION_OF_ONE + groups[0]

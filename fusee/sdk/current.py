@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextvars import ContextVar
 
 from fusee.base.errors import IllegalInWorkflow, StepCancelled
-from fusee.loop.workflow_loop import WorkflowLoop
+from fusee.loop.workflow_loop import in_workflow_code
 
 
 class StepContext:
@@ -38,7 +37,7 @@ def current_step() -> StepContext:
 
     Raises `IllegalInWorkflow` in workflow code and `RuntimeError` elsewhere.
     """
-    if isinstance(asyncio._get_running_loop(), WorkflowLoop):
+    if in_workflow_code():
         raise IllegalInWorkflow(
             "current_step() in workflow code: it belongs into the step's function; workflow "
             "code knows itself by ctx.info"

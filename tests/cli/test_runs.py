@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 
 import pytest
 
+from fusee import Context, workflow
 from fusee.base.limits import PAYLOAD_BYTES_MAX
 from fusee.cli.show import JOURNAL_HEADER
 from tests.support import dev_shop as shop
@@ -279,3 +281,19 @@ def test_a_query_prints_the_answer_as_one_document(fusee, shop_dir):
         closed = fusee("runs", "query", "order-2", "cart", "--dir", shop_dir)
 
     assert json.loads(closed.stdout) == {"coffee": 1}
+
+
+def test_a_run_that_nothing_can_wake_says_so(fusee, tmp_path):
+    @workflow
+    async def forgotten(ctx: Context) -> None:
+        await asyncio.Event().wait()
+
+    with live(tmp_path, [forgotten]) as owner:
+        owner.start(forgotten, "w")
+
+        shown = lines_of(fusee("runs", "show", "w", "--dir", tmp_path))
+        document = json.loads(fusee("runs", "show", "w", "--dir", tmp_path, "-o", "json").stdout)
+
+    assert shown[2].startswith("nothing can wake it: the code waits at ")
+    assert "test_runs.py" in shown[2]
+    assert document["run"]["waits_for_nothing"] in shown[2]

@@ -208,6 +208,18 @@ async def test_closed_and_unknown_runs_take_no_signals() -> None:
 
 
 @in_loop
+async def test_a_signal_that_comes_again_is_acknowledged_again_by_a_finished_run() -> None:
+    """Its sender lost the first answer; a refusal would say that the signal was lost."""
+    async with opened(reads) as world:
+        run = await world.engine.start(reads, "w", 1)
+        await run.signal(note, "x", signal_id="once")
+        assert await run.result() == ["x"]
+        await run.signal(note, "x", signal_id="once")
+        with pytest.raises(WorkflowFinished):
+            await run.signal(note, "x", signal_id="another")
+
+
+@in_loop
 async def test_a_run_with_too_many_unread_signals_refuses_more_until_it_reads() -> None:
     async with opened(reads) as world:
         run = await world.engine.start(reads, "w", 1)

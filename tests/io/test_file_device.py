@@ -15,6 +15,8 @@ import pytest
 from fusee.base.limits import BLOCK_SIZE, KIB, MIB
 from fusee.io.file_device import FileDevice
 from fusee.io.methods import Method, candidate_methods
+from fusee.log.device import NotBegun
+from tests.support.descriptors import no_descriptors_left
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="O_DIRECT is Linux's")
 
@@ -309,3 +311,48 @@ def test_an_ordinary_user_writes_too(run_python):
     with tempfile.TemporaryDirectory() as home:
         os.chown(home, 65534, 65534)
         run_python(script, home)
+
+
+def test_a_file_that_cannot_be_opened_now_leaves_the_device_as_it_was(device):
+    device.create("a", [blocks("x")])
+    for number in range(20):
+        device.create(f"b{number}", [blocks("b")])
+
+    with no_descriptors_left():
+        for attempt in (
+            lambda: device.write("a", 0, blocks("y")),
+            lambda: device.create("c", [blocks("c")]),
+        ):
+            with pytest.raises(NotBegun, match="Too many open files"):
+                attempt()
+
+    assert device.failure is None
+    assert "c" not in device.files()
+    assert device.remove_unfinished() == []
+    device.write("a", 0, blocks("z"))
+    device.create("c", [blocks("c")])
+    assert device.read("a", 0, BLOCK_SIZE) == blocks("z")
+
+
+def test_a_file_is_open_for_writing_from_its_creation_on_under_whatever_name(device):
+    device.create("old", [blocks("x")])
+    device.rename("old", "new")
+
+    with no_descriptors_left():
+        device.write("new", 0, blocks("y"))
+
+    assert device.read("new", 0, BLOCK_SIZE) == blocks("y")
+
+
+def test_a_file_made_while_another_write_failed_is_not_written(device, directory):
+    device.create("a", [blocks("x")])
+
+    def chunks():
+        yield blocks("b")
+        with pytest.raises(FileNotFoundError):
+            device.write("missing", 0, blocks("x"))
+
+    device.create("b", chunks())
+
+    with pytest.raises(OSError, match="nothing is written after a failure"):
+        device.write("b", 0, blocks("c"))

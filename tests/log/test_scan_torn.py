@@ -85,9 +85,3 @@ def test_case_7_a_frame_that_does_not_continue_the_physical_chain_is_stale():
     log = Written(size=100)
     put_frame(log, log.offset + BLOCK_SIZE, 4, log.opened.log.head_hash, foreign_prev=1)
     expect(log.reopen(), 3, EndClass.TORN, 7)
-
-
-def test_case_7_a_frame_of_a_boot_that_never_was_is_stale():
-    log = Written(size=100)
-    put_frame(log, log.offset + BLOCK_SIZE, 4, log.opened.log.head_hash, boot_count=9)
-    expect(log.reopen(), 3, EndClass.TORN, 7)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from fusee.base.errors import DirectoryRefused
-from fusee.base.limits import BLOCK_SIZE
+from fusee.base.limits import BLOCK_SIZE, UNIT_SIZE
 from fusee.log.ending import EndClass
 from fusee.log.scan import LogScan
 from fusee.log.superblock import BatchId
 from tests.support.damage import Written, expect
+from tests.support.logs import open_log
+from tests.support.ram_device import RamDevice
 
 
 def test_case_4_damaged_content_keeps_its_identity_and_is_reported_loudly():
@@ -63,6 +65,28 @@ def test_case_5_holds_for_a_discarded_block_that_reads_as_zeros():
     expect(log.reopen(), 2, EndClass.UNKNOWN, 5)
 
 
+SEAL_TAG = 4 * UNIT_SIZE - 1
+
+
+def test_a_batch_behind_a_damaged_seal_was_perhaps_acknowledged():
+    log = Written()
+    log.opened.seal()
+    file, offset, _ = log.device.writes[-1]
+    log.opened.append(100)
+    log.device.flip(file, offset + SEAL_TAG)
+    expect(log.reopen(), 3, EndClass.FAULTY, 10)
+
+
+def test_a_damaged_seal_does_not_prove_that_nothing_followed_it():
+    log = Written()
+    log.opened.seal()
+    file, offset, _ = log.device.writes[-1]
+    log.opened.append(100)
+    log.device.flip(file, offset + SEAL_TAG)
+    log.device.garble(file, offset + BLOCK_SIZE)
+    expect(log.reopen(), 3, EndClass.UNKNOWN, 5)
+
+
 def test_S_11_an_uncertain_end_is_noted_before_anything_overwrites_it():
     log = Written()
     log.garble_unit(0)
@@ -74,3 +98,29 @@ def test_S_11_an_uncertain_end_is_noted_before_anything_overwrites_it():
     assert again.log.superblock.unknown == unknown, "until the batch is durable"
     again.append()
     assert log.reopen().log.superblock.unknown is None
+
+
+class MisreadOnce(RamDevice):
+    """Returns another block's content once, for the block that holds a place."""
+
+    misread: tuple[str, int] | None = None
+
+    def read(self, file, offset, size):
+        data = super().read(file, offset, size)
+        if self.misread and self.misread[0] == file and 0 <= self.misread[1] - offset < size:
+            start = self.misread[1] - offset
+            data = data[:start] + data[:BLOCK_SIZE] + data[start + BLOCK_SIZE :]
+            self.misread = None
+        return data
+
+
+def test_a_block_that_is_read_wrongly_once_does_not_end_the_log():
+    log = Written()
+    device = MisreadOnce()
+    device.content = log.device.content
+    before = {name: bytes(content) for name, content in device.content.items()}
+    device.misread = (log.file, log.offset)
+    with pytest.raises(DirectoryRefused, match="other bytes when it was read again"):
+        open_log(device, new=False)
+    assert device.content == before
+    assert open_log(device, new=False).end.op == 3

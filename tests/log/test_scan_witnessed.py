@@ -94,6 +94,17 @@ def test_case_8_a_superblock_older_than_the_log_is_refused():
         log.reopen()
 
 
+@pytest.mark.parametrize("size", [100, 20_000])
+def test_case_8_holds_for_a_frame_of_a_boot_that_the_superblock_does_not_know(size):
+    log = Written()
+    old = bytes(log.device.content["superblock"])
+    log.reopen().append(size)
+    assert log.reopen().end.op == 4
+    log.device.content["superblock"][:] = old
+    with pytest.raises(DirectoryRefused, match="case 8: written in boot 2"):
+        log.reopen()
+
+
 @pytest.mark.parametrize("kind", [FrameKind.INST_BEGIN, FrameKind.INST_COMMIT])
 def test_case_9_an_install_bracket_is_refused_by_name(kind):
     log = Written(size=100)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fusee.io.file_log import FileLog, Recovered
+from fusee.io.file_log import FileLog
 from fusee.io.log_files import NewGroup
+from fusee.io.recovered import Recovered
 from fusee.log.batch import Batch, build_batch
 from fusee.log.segment import SegmentSizes
 from tests.support.ram_device import RamDevice

@@ -25,6 +25,7 @@ from fusee.embed.programs import Registry
 from fusee.engine.recovery import Recovery
 from fusee.engine.run import Held, Run
 from fusee.engine.table import RunTable
+from fusee.io.surroundings import Surroundings
 from fusee.log.batch import Batch
 from fusee.node.local_node import LocalNode
 from fusee.node.memory_log import MemoryLog
@@ -212,6 +213,7 @@ async def opened(
     drain: float = 0.0,
     sync_threads: int = 4,
     async_steps: int = 1000,
+    surroundings: Surroundings | None = None,
 ) -> AsyncIterator[World]:
     """Open an engine on what a log holds; its clock begins where the log ends."""
     if clock is None:
@@ -223,6 +225,7 @@ async def opened(
         drain_s=drain,
         sync_threads=sync_threads,
         async_steps=async_steps,
+        surroundings=surroundings,
     )
     async with world.engine:
         yield world

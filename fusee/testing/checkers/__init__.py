@@ -1,0 +1,1 @@
+"""What must hold, checked from outside: each checker a small file that can be read alone."""

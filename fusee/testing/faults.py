@@ -1,0 +1,59 @@
+"""What may go wrong in a simulated test, as a user says it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fusee.testing.plan import RandomPlan
+
+if TYPE_CHECKING:
+    from random import Random
+
+_SHARE: Final = {
+    "before-write": 0.2,
+    "in-write": 0.25,
+    "after-write": 0.2,
+    "append": 0.1,
+    "iteration": 0.02,
+    "before-call": 0.1,
+    "after-call": 0.3,
+    "before-ack": 0.2,
+    "after-ack": 0.1,
+}
+"""How `crash` is spread: each point has this part of it. Most of a process's life is waiting,
+so iterations are many and have little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """Chances between 0 and 1 of what may go wrong; by default nothing does.
+
+    crash: how likely the process dies around each write and each call of a step; another one
+    follows within a second. flush_fail: how likely a write fails, which stops the engine and
+    ends its process. cold_process: each life imports the modules of the workflows anew, so
+    that nothing they keep in globals or caches outlives a process. evict: how likely a run
+    leaves memory, and comes back by replay, whenever the process is idle. deaths_max: after
+    so many of them there is peace.
+
+    Raises ValueError for a chance that is none.
+    """
+
+    crash: float = 0.0
+    flush_fail: float = 0.0
+    cold_process: bool = False
+    evict: float = 0.0
+    deaths_max: int = 20
+
+    def __post_init__(self) -> None:
+        for name in ("crash", "flush_fail", "evict"):
+            chance = getattr(self, name)
+            if not isinstance(chance, int | float) or not 0 <= chance <= 1:
+                raise ValueError(f"Faults({name}={chance!r}): a chance between 0 and 1")
+        if self.deaths_max < 0:
+            raise ValueError(f"Faults(deaths_max={self.deaths_max!r}): 0 or more")
+
+    def plan(self, random: Random) -> RandomPlan:
+        """Return the plan that draws them."""
+        chances = {point: self.crash * share for point, share in _SHARE.items()}
+        return RandomPlan(random, chances, self.flush_fail, self.deaths_max)

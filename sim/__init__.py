@@ -1,0 +1,1 @@
+"""Campaigns of seeds, deliberate bugs and directed scenarios. Not part of the wheel."""

@@ -1,0 +1,6 @@
+DESCRIPTION = "What a later frame says of how far the disk was durable is not looked at."
+MODULE = "fusee.log.damage"
+FRAGMENT = "        if envelope.durable_op > chain.op:"
+INSTEAD = "        if envelope.durable_op > envelope.op:"
+LEVEL = "byte"
+SCENARIO = "witnesses_are_heard"

@@ -1,0 +1,6 @@
+DESCRIPTION = "A recovered run does not look up which attempts of its steps have failed."
+MODULE = "fusee.engine.turns"
+FRAGMENT = "        run.attempts = history.attempts"
+INSTEAD = ""
+LEVEL = "full"
+SCENARIO = "attempts_are_counted"

@@ -1,0 +1,6 @@
+DESCRIPTION = "A recovered run takes its signals for read."
+MODULE = "fusee.engine.turns"
+FRAGMENT = "            signals.add(signal, unread=number not in history.consumed)"
+INSTEAD = "            signals.add(signal, unread=False)"
+LEVEL = "full"
+SCENARIO = "signals_survive"

@@ -1,0 +1,1 @@
+"""Bugs of what watches: a campaign must notice these too."""

@@ -1,0 +1,7 @@
+DESCRIPTION = "The checker of steps does not read the results of second positions."
+MODULE = "tests.support.facts"
+FRAGMENT = "            case Completed():"
+INSTEAD = "            case Completed() if record.position != 2:"
+LEVEL = "full"
+SCENARIO = "results_are_recorded_before_they_are_used"
+NOTICED = "violation"

@@ -1,0 +1,7 @@
+DESCRIPTION = "The ledger counts refusals, and does not ask what they rest on."
+MODULE = "tests.support.ledger"
+FRAGMENT = "        if run not in rests_on:"
+INSTEAD = "        if run not in rests_on and not self.refusals:"
+LEVEL = "full"
+SCENARIO = "outputs_wait_for_the_disk"
+NOTICED = "canary:refusal_early"

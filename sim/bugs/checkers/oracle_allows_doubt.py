@@ -1,0 +1,7 @@
+DESCRIPTION = "The oracle does not mind a log whose end is in doubt though nothing is damaged."
+MODULE = "fusee.testing.checkers.reopened"
+FRAGMENT = "    if forecast.must_be_certain and not end.is_certain:"
+INSTEAD = "    if forecast.must_be_certain and not (end.is_certain or recovered.reports):"
+LEVEL = "byte"
+SCENARIO = "torn_ends_are_certain"
+NOTICED = "canary:torn_taken_for_damage"

@@ -1,0 +1,7 @@
+DESCRIPTION = "The oracle compares how many batches come back, and not what they hold."
+MODULE = "fusee.testing.checkers.reopened"
+FRAGMENT = "        if op > len(known) or batch.data != known[op - 1].data:"
+INSTEAD = "        if op > len(known):"
+LEVEL = "byte"
+SCENARIO = "rot_is_never_data"
+NOTICED = "canary:payload_hash_not_checked"

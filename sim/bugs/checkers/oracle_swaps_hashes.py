@@ -1,0 +1,7 @@
+DESCRIPTION = "The oracle looks for the end of the chain one frame early."
+MODULE = "fusee.testing.checkers.written"
+FRAGMENT = "        hashes = [frame.envelope.hash for frame in self.frames]"
+INSTEAD = "        hashes = [frame.envelope.prev_local for frame in self.frames]"
+LEVEL = "byte"
+SCENARIO = "torn_ends_are_certain"
+NOTICED = "violation"

@@ -1,0 +1,6 @@
+DESCRIPTION = "A frame with a bad checksum and nothing behind it is taken for torn."
+MODULE = "fusee.log.damage"
+FRAGMENT = "    known = EndClass.FAULTY if finding.case == 4 else EndClass.UNKNOWN"
+INSTEAD = "    known = EndClass.TORN"
+LEVEL = "byte"
+SCENARIO = "damaged_ends_are_in_doubt"

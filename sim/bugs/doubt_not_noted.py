@@ -1,0 +1,6 @@
+DESCRIPTION = "A boot that drops a damaged batch does not note that it may have acknowledged it."
+MODULE = "fusee.log.boot"
+FRAGMENT = "    if not end.is_certain:"
+INSTEAD = "    if not end.is_certain and unknown is not None:"
+LEVEL = "byte"
+SCENARIO = "damaged_ends_are_in_doubt"

@@ -1,0 +1,6 @@
+DESCRIPTION = "A replay draws anew what is by chance."
+MODULE = "fusee.journal.machine"
+FRAGMENT = "                return recorded.value"
+INSTEAD = "                return fresh"
+LEVEL = "full"
+SCENARIO = "draws_are_made_once"

@@ -1,0 +1,6 @@
+DESCRIPTION = "A run that has ended takes signals until its end is durable."
+MODULE = "fusee.engine.messages"
+FRAGMENT = "    if isinstance(run, Finished) or not run.is_open:"
+INSTEAD = "    if isinstance(run, Finished):"
+LEVEL = "full"
+SCENARIO = "ended_runs_take_nothing"

@@ -1,0 +1,6 @@
+DESCRIPTION = "A run that leaves memory sees an ordinary exception, and compensates."
+MODULE = "fusee.loop.evict"
+FRAGMENT = "class Evicted(BaseException):"
+INSTEAD = "class Evicted(Exception):"
+LEVEL = "full"
+SCENARIO = "leaving_memory_is_silent"

@@ -1,0 +1,6 @@
+DESCRIPTION = "A new segment is filled with tags that are as new as its first frame."
+MODULE = "fusee.log.segment"
+FRAGMENT = "    base = tag_base(header.first_seq - 1, header.file_key)"
+INSTEAD = "    base = tag_base(header.first_seq, header.file_key)"
+LEVEL = "byte"
+SCENARIO = "new_logs_are_empty"

@@ -1,0 +1,6 @@
+DESCRIPTION = "A batch is cut at its size, also between two groups of one ticket."
+MODULE = "fusee.vr.tickets"
+FRAGMENT = "                return start, size"
+INSTEAD = "                return index, size + ticket_size - len(group)"
+LEVEL = "full"
+SCENARIO = "a_replacement_is_whole"

@@ -1,0 +1,6 @@
+DESCRIPTION = "The group time of the last batch is not carried over into the next boot."
+MODULE = "fusee.log.boot"
+FRAGMENT = "        ts_us=max(superblock.ts_us, end.ts_us),"
+INSTEAD = "        ts_us=superblock.ts_us,"
+LEVEL = "byte"
+SCENARIO = "damaged_ends_are_in_doubt"

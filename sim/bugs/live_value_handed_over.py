@@ -1,0 +1,6 @@
+DESCRIPTION = "The code is given the object that the step returned, not what its bytes say."
+MODULE = "fusee.io.step_runner"
+FRAGMENT = "            payload, value = op.codec.roundtrip(value)"
+INSTEAD = "            payload = op.codec.encode(value)"
+LEVEL = "full"
+SCENARIO = "values_are_what_the_log_says"

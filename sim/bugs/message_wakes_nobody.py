@@ -1,0 +1,6 @@
+DESCRIPTION = "A message to another run is recorded, and the run that waits for it is not told."
+MODULE = "fusee.engine.appending"
+FRAGMENT = "        messages.offer(core, receiver, message.name)"
+INSTEAD = "        messages.signals_of(receiver)"
+LEVEL = "full"
+SCENARIO = "messages_wake_their_reader"

@@ -1,0 +1,6 @@
+DESCRIPTION = "A wait is given the newest unread signal of its name."
+MODULE = "fusee.engine.turns"
+FRAGMENT = "    record = signals.unread[name].popleft()"
+INSTEAD = "    record = signals.unread[name].pop()"
+LEVEL = "full"
+SCENARIO = "signals_survive"

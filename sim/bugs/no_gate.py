@@ -1,0 +1,6 @@
+DESCRIPTION = "A step starts as soon as it is called: nobody waits for its scheduled record."
+MODULE = "fusee.engine.steps"
+FRAGMENT = "        elif ticket > core.gate.committed:"
+INSTEAD = "        elif ticket > core.log.appended:"
+LEVEL = "full"
+SCENARIO = "outputs_wait_for_the_disk"

@@ -1,0 +1,6 @@
+DESCRIPTION = "The next run of an ID gets the number of the one before it, hence its keys."
+MODULE = "fusee.engine.table"
+FRAGMENT = "            ordinal = before.ordinal + 1"
+INSTEAD = "            ordinal = before.ordinal"
+LEVEL = "full"
+SCENARIO = "keys_are_never_used_again"

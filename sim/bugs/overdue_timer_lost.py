@@ -1,0 +1,6 @@
+DESCRIPTION = "A timer that became due while no process lived is not armed."
+MODULE = "fusee.engine.steps"
+FRAGMENT = "    if op.due_us:"
+INSTEAD = "    if op.due_us > core.log.now_us():"
+LEVEL = "full"
+SCENARIO = "overdue_timers_fire"

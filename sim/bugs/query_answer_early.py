@@ -1,0 +1,6 @@
+DESCRIPTION = "A query answers from the state in memory, durable or not."
+MODULE = "fusee.engine.messages"
+FRAGMENT = "        core.gate.when(run.last_ticket, reply, answer)"
+INSTEAD = "        reply(answer)"
+LEVEL = "full"
+SCENARIO = "outputs_wait_for_the_disk"

@@ -1,0 +1,6 @@
+DESCRIPTION = "A refused call answers at once, although what it rests on may still be lost."
+MODULE = "fusee.embed.client"
+FRAGMENT = "            await self.committed(refused.ticket)"
+INSTEAD = ""
+LEVEL = "full"
+SCENARIO = "outputs_wait_for_the_disk"

@@ -1,0 +1,6 @@
+DESCRIPTION = "Whoever waits for the end of a run hears of it when the code has returned."
+MODULE = "fusee.engine.turns"
+FRAGMENT = "        core.gate.when(run.last_ticket, action, run)"
+INSTEAD = "        action(run)"
+LEVEL = "full"
+SCENARIO = "outputs_wait_for_the_disk"

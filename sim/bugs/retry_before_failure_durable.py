@@ -1,0 +1,6 @@
+DESCRIPTION = "A retry without delay starts before the failure ahead of it is durable."
+MODULE = "fusee.engine.turns"
+FRAGMENT = "        core.gate.when(run.last_ticket, core.start, (run, op))"
+INSTEAD = "        core.start((run, op))"
+LEVEL = "full"
+SCENARIO = "attempts_are_counted"

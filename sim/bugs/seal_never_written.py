@@ -1,0 +1,6 @@
+DESCRIPTION = "An idle log is not sealed, so nothing proves its last batch."
+MODULE = "fusee.node.local_node"
+FRAGMENT = "        if self.busy or self._witnessed_op >= durable_op:"
+INSTEAD = "        if self.busy or self._witnessed_op <= durable_op:"
+LEVEL = "full"
+SCENARIO = "a_closed_log_misses_its_last_batch"

@@ -1,0 +1,6 @@
+DESCRIPTION = "A signal is acknowledged when it is appended."
+MODULE = "fusee.embed.client"
+FRAGMENT = "        await self.committed(signalled.ticket)"
+INSTEAD = ""
+LEVEL = "full"
+SCENARIO = "outputs_wait_for_the_disk"

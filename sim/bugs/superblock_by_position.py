@@ -1,0 +1,6 @@
+DESCRIPTION = "The copy that is always written first is taken for the newest one."
+MODULE = "fusee.log.superblock"
+FRAGMENT = "    chosen = max(agreed, key=lambda copy: copy.sequence)"
+INSTEAD = "    chosen = good[0]"
+LEVEL = "byte"
+SCENARIO = "superblocks_never_go_back"

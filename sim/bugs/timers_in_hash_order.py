@@ -1,0 +1,6 @@
+DESCRIPTION = "Timers that are due in one instant fire in the order of a set."
+MODULE = "fusee.engine.timers"
+FRAGMENT = "        key = heappop(self._heap)"
+INSTEAD = "        key = min(self.live, key=lambda key: key.due_us)"
+LEVEL = "full"
+SCENARIO = "equal_timers_fire_in_order"

@@ -1,0 +1,6 @@
+DESCRIPTION = "A unit that was never written is not taken for proof that the frame is torn."
+MODULE = "fusee.log.damage"
+FRAGMENT = "    return any(is_older(seq, newest_seq) for seq in seqs)"
+INSTEAD = "    return all(is_older(seq, newest_seq) for seq in seqs)"
+LEVEL = "byte"
+SCENARIO = "torn_ends_are_certain"

@@ -1,0 +1,6 @@
+DESCRIPTION = "A trim lets go of the segment whose last batch is the first that is needed."
+MODULE = "fusee.log.writer"
+FRAGMENT = "            if base.op >= before_op or base.local_seq > self._durable_seq:"
+INSTEAD = "            if base.op > before_op or base.local_seq > self._durable_seq:"
+LEVEL = "byte"
+SCENARIO = "trims_keep_what_is_needed"

@@ -1,0 +1,6 @@
+DESCRIPTION = "A tag is believed without its check, so that garbage may prove that a unit is old."
+MODULE = "fusee.log.tags"
+FRAGMENT = "        self.is_valid = tag != 0 and difference in (0, FIRST_MARK)"
+INSTEAD = "        self.is_valid = tag != 0"
+LEVEL = "byte"
+SCENARIO = "damaged_ends_are_in_doubt"

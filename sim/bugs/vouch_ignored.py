@@ -1,0 +1,6 @@
+DESCRIPTION = "A log that ends before the batch its superblock vouches for is opened."
+MODULE = "fusee.log.scan"
+FRAGMENT = "        if durable_op > chain.op:"
+INSTEAD = "        if durable_op > chain.op and evidence.is_later_frame:"
+LEVEL = "byte"
+SCENARIO = "vouches_are_kept"

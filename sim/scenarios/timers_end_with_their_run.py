@@ -1,0 +1,37 @@
+"""A run that ends while one of its timers is armed leaves none behind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import fusee
+from fusee import Context
+
+if TYPE_CHECKING:
+    from sim.scenarios.apps import Client
+    from tests.support.ledger import ExternalService
+
+from sim.scenarios.play import Play
+
+
+class Hasty:
+    def workflows(self, service: ExternalService) -> list:
+        async def work() -> str:
+            return service.call()
+
+        @fusee.workflow
+        async def hasty(ctx: Context) -> str:
+            ctx.sleep(3600)
+            return await ctx.step(work)
+
+        self.hasty = hasty
+        return [hasty]
+
+    async def drive(self, client: Client) -> None:
+        await client.start(self.hasty, "one")
+        await client.result("one")
+
+
+def play(play: Play) -> None:
+    play.app(Hasty())
+    play.finish()

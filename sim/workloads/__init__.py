@@ -1,0 +1,1 @@
+"""What the simulated applications do, and what the clients outside do to them."""
