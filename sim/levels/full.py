@@ -197,7 +197,7 @@ class Witness(Watcher):
             self._ledger.blame(text)
         node = process.engine.life.assembly.node
         disk = self.world.disk
-        if not node.uncommitted and random.random() < 0.02 and not disk.has_damage():
+        if not node.uncommitted and random.random() < 0.008 and not disk.has_damage():
             self.counters["rebuilds"] += 1
             device = SimDevice(disk.clone())
             for text in differences(core.table, device):
@@ -275,7 +275,7 @@ class Seed:
 
     async def story(self) -> None:
         """Phase one: clients at work under faults. Phase two: peace, and everything ends."""
-        calls = max(8, 60 // len(self.clients))
+        calls = max(8, 84 // len(self.clients))
         work = [asyncio.ensure_future(client.work(calls)) for client in self.clients]
         await self.world.sleep(60.0)
         self.world.plan = Peace()
