@@ -167,8 +167,8 @@ class World:
     # ------------------------------------------------------------ lives
 
     def _boot(self) -> None:
-        if self._is_shut:
-            return
+        if self._is_shut or self.process is not None:
+            return  # Whoever ran the world meanwhile has started the next life already.
         self.lives += 1
         self.trace.add(self.now_us, "boot", self.lives)
         process = self.process = Process(self, self.lives, self._make_registry())

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -92,6 +93,11 @@ class LossyPlace:
             os.fsync(fd)
             os.close(fd)
 
+    def remove(self, path: Path) -> None:
+        """Free a directory that is done with."""
+        shutil.rmtree(path)
+        self.mount.order("forget_removed")
+
     def live(self, path: Path, *, cut: tuple[int, Loss] | None = None, **options: Any) -> Life:
         """Live one life, with power going in its n-th request that changes something."""
 
@@ -170,6 +176,7 @@ def cut_in_request(place: LossyPlace, at: int, loss: Loss, report: Report) -> bo
     report.acks += judge.acks
     if judge.violations:
         report.broken.append(f"{where}: request {at}, {loss}: {judge.violations}")
+    place.remove(path)
     return was_cut
 
 
@@ -196,7 +203,7 @@ def kill_under_load(
             "details": {"first": _next_number(judge), "at_once": AT_ONCE},
         }
         if number % 2:
-            life = place.live(path, cut=(random.randint(15, 120), loss), **load, **options)
+            life = place.live(path, cut=(random.randint(2, 120), loss), **load, **options)
         else:
             life = place.live(path, kill_at=random.randint(100, 500), **load, **options)
             place.mount.order("lose", **asdict(loss))
@@ -214,6 +221,7 @@ def kill_under_load(
             "details": {"first": 0, "at_once": AT_ONCE, "total": total},
         }
         _check(judge, place.live(path, **last, **options), path, is_last=True)
+    place.remove(path)
     report.kills += judge.life - 1
     report.acks += len(judge.started)
     report.cuts[f"{place.ground} ({place.method}), under load"] += judge.life - 1

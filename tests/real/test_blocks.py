@@ -11,7 +11,7 @@ import pytest
 
 from fusee.io.methods import Method
 from tests.real import blocks
-from tests.real.blocks import copy_sparse, record, replay, subset
+from tests.real.blocks import Trace, copy_sparse, record, replay, subset
 from tests.real.capabilities import needs
 from tests.real.fuse.recorder import Entry
 from tests.real.syscalls import spread
@@ -27,8 +27,17 @@ def test_a_crash_between_any_two_block_writes_breaks_no_promise(tmp_path, method
 
     print(trace.write_count, report)
     assert not report.broken, str(report)
+    assert _share_of_frames_with_one_flush(trace) > 0.5, "others come between only now and then"
     assert trace.write_count > 60
     assert report.acks_max > 20, "the load was too small to be a test"
+
+
+def _share_of_frames_with_one_flush(trace: Trace) -> float:
+    """A frame overwrites blocks that have data: one write and one flush, no file system journal."""
+    entries = trace.entries
+    frames = [n for n, entry in enumerate(entries[:-1]) if (entry.data or b"")[:4] == b"FsFr"]
+    assert len(frames) > 20
+    return sum(entries[n + 1].data is None for n in frames) / len(frames)
 
 
 def test_an_engine_that_flushes_nothing_is_convicted(tmp_path):

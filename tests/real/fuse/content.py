@@ -63,6 +63,7 @@ class File:
 
     node: int
     mode: int
+    parent: int
     now: bytearray = field(default_factory=bytearray)
     durable: bytearray = field(default_factory=bytearray)
     pending: list[Write] = field(default_factory=list)

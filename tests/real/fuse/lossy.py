@@ -11,7 +11,7 @@ import errno
 import os
 import signal
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.real.fuse import protocol as p
@@ -145,6 +145,14 @@ class LossyFileSystem:
         self.faults = Faults()
         for thing in self.things.values():
             thing.lose(loss)
+        self._collect()
+
+    def forget_removed(self) -> None:
+        """Make removals from the root durable, and free what nothing leads to any more."""
+        self.things[p.ROOT].flush()
+        self._collect()
+
+    def _collect(self) -> None:
         reachable: set[int] = set()
         self._reach(p.ROOT, reachable)
         self.things = {node: thing for node, thing in self.things.items() if node in reachable}
@@ -153,7 +161,7 @@ class LossyFileSystem:
         reachable.add(node)
         thing = self.things[node]
         if isinstance(thing, Directory):
-            for child in thing.now.values():
+            for child in {*thing.now.values(), *thing.durable.values()}:
                 self._reach(child, reachable)
 
     def flip(self, path: str, offset: int, bit: int) -> None:
@@ -194,7 +202,8 @@ class LossyFileSystem:
         directory = self._directory(parent)
         node = self._next_node
         self._next_node += 1
-        self.things[node] = Directory(node, mode) if stat.S_ISDIR(mode) else File(node, mode)
+        is_directory = stat.S_ISDIR(mode)
+        self.things[node] = Directory(node, mode) if is_directory else File(node, mode, parent)
         directory.change(NameChange(name, node))
         return p.entry(self._attributes(node))
 
@@ -285,29 +294,13 @@ class LossyFileSystem:
         return p.WRITE_OUT.pack(len(write.data), 0)
 
     def _is_segment(self, node: int) -> bool:
+        siblings = self._directory(self._file(node).parent).now
         return any(
-            name.startswith("segment-") and not name.endswith(".new")
-            for thing in self.things.values()
-            if isinstance(thing, Directory)
-            for name, child in thing.now.items()
-            if child == node
+            child == node and name.startswith("segment-") and not name.endswith(".new")
+            for name, child in siblings.items()
         )
 
     def _fsync(self, request: Request) -> bytes:
         if not self.faults.is_lying:
             self.things[request.node].flush()
         return b""
-
-
-def paths(file_system: LossyFileSystem) -> Iterator[str]:
-    """Yield the paths of all files."""
-
-    def below(node: int, prefix: str) -> Iterator[str]:
-        thing = file_system.things[node]
-        if isinstance(thing, Directory):
-            for name, child in thing.now.items():
-                yield from below(child, f"{prefix}{name}/")
-        else:
-            yield prefix[:-1]
-
-    return below(p.ROOT, "")

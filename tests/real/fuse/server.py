@@ -52,6 +52,8 @@ class LossyOrders:
                 fs.is_off = False
                 fs.faults = Faults()
                 fs.segment_writes = 0
+            case "forget_removed":
+                fs.forget_removed()
             case "eio_once":
                 fs.faults.eio_at = fs.change_count + order["at"]
             case "full":
