@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -136,19 +136,19 @@ def measure(
     def one(bug: Bug) -> Row:
         row = Row(bug, play_scenario(bug.scenario, bug.name), tried=seeds)
         where = level or bug.level
-        if seeds and (where in known or "." in where):
+        if seeds and not bug.equivalent and (where in known or "." in where):
             for number in range(starts):
                 count, said = seeds_to_catch(bug.name, where, number * START_DISTANCE, seeds)
                 row.seeds.append(count)
-                row.headline = row.headline or said.splitlines()[0] if said else row.headline
+                row.headline = row.headline or "".join(said.splitlines()[:1])
         return row
 
     rows: list[Row] = []
     with ThreadPoolExecutor(jobs) as pool:
-        for row in pool.map(one, bugs):
-            rows.append(row)
-            tell(row)
-    return rows
+        for done in as_completed([pool.submit(one, bug) for bug in bugs]):
+            rows.append(done.result())
+            tell(rows[-1])
+    return sorted(rows, key=lambda row: row.bug.name)
 
 
 def notice(bug: Bug) -> str:

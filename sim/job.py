@@ -27,7 +27,7 @@ class Ask:
 
     def arguments(self) -> list[str]:
         """Return the same as arguments of a command line."""
-        arguments = [f"--without {family}" for family in sorted(self.without)]
+        arguments = [f"--without {','.join(sorted(self.without))}"] if self.without else []
         if self.events_max is not None:
             arguments.append(f"--events {self.events_max}")
         if self.clients_max is not None:

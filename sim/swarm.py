@@ -69,7 +69,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("--minutes", type=float, help="stop after so long")
     add("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes; default: cores")
     add("--bug", metavar="NAME", help="put a deliberate bug in; see python -m sim.bugs --list")
-    add("--without", action="append", default=[], metavar="FAMILY", help="a fault family off")
+    add("--without", action="append", default=[], metavar="FAMILY,...", help="without these faults")
     add("--events", type=int, metavar="N", help="end each seed's first phase after N events")
     add("--clients", type=int, metavar="N", help="at most N clients")
     add("--failures", type=int, default=1, metavar="N", help="stop after N failing seeds")
@@ -85,12 +85,13 @@ def make_job(given: argparse.Namespace, level: Any) -> Job:
     """Check what is asked for against the level. Raises `BadUsage`."""
     from sim.levels import option_names
 
-    ask = Ask(tuple(given.without), given.events, given.clients, given.workload)
+    without = tuple(family for text in given.without for family in text.split(","))
+    ask = Ask(without, given.events, given.clients, given.workload)
     words = {"without": "--without", "events_max": "--events", "clients_max": "--clients"}
     unknown = sorted(set(ask.values()) - option_names(level))
     if unknown:
         raise BadUsage(f"level {level.NAME} has no {words.get(unknown[0], '--' + unknown[0])}")
-    for family in given.without:
+    for family in without:
         if family not in level.FAMILIES:
             known = ", ".join(sorted(level.FAMILIES))
             raise BadUsage(f"--without {family}: level {level.NAME} has {known}")

@@ -188,7 +188,7 @@ def query(
     if isinstance(found, Run) and found.is_open:
         run = found
     else:
-        run = _view_of(core, found)
+        run = view_of(core, found)
     if run.held is not None:
         core.gate.when(run.last_ticket, reply, RunHeld(run.held.text, run.held.reason))
         return
@@ -199,7 +199,7 @@ def query(
         core.queue(run)
 
 
-def _view_of(core: Core, closed: Run | Finished) -> Run:
+def view_of(core: Core, closed: Run | Finished) -> Run:
     """Return a copy of a closed run that can be replayed to be asked something."""
     view = Run(closed.workflow_id, closed.ordinal, ShardId(0), None)
     view.closed_status = closed.closed_status

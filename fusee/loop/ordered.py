@@ -19,6 +19,7 @@ import asyncio
 import asyncio.taskgroups
 import asyncio.tasks
 import builtins
+import functools
 from asyncio import _get_running_loop
 from typing import TYPE_CHECKING, Any
 
@@ -79,8 +80,12 @@ class _NoTimers:
         pass
 
 
+@functools.cache
 def check_ordered_set() -> None:
-    """Raise RuntimeError if this Python's asyncio does not use the ordered set any more."""
+    """Raise RuntimeError if this Python's asyncio does not use the ordered set any more.
+
+    Looked at once: it takes milliseconds, and the answer belongs to the Python.
+    """
     for probe in (_probe_as_completed, _probe_wait, _probe_task_group):
         seen: list[int] = []
         loop = WorkflowLoop(_NoTimers())

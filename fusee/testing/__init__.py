@@ -1,6 +1,6 @@
 """A hostile, repeatable world for everything that Fusee writes, and the checkers that watch it.
 
-For tests of your own workflows: `Simulator`, `Faults`, `across_seeds` (docs/testing.md).
+For tests of your own workflows: `Simulator`, `Faults`, `Stub`, `across_seeds`, `Replayer` (docs/testing.md).
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ if TYPE_CHECKING:
     from fusee.testing.across import across_seeds
     from fusee.testing.faults import Faults
     from fusee.testing.guard import NotSimulated
+    from fusee.testing.replayer import Replayer
     from fusee.testing.simulator import Simulator
     from fusee.testing.stubs import Stub, StubCall
 
-__all__ = ["Faults", "NotSimulated", "Simulator", "Stub", "StubCall", "across_seeds"]
+__all__ = ["Faults", "NotSimulated", "Replayer", "Simulator", "Stub", "StubCall", "across_seeds"]
 
 _HOME_OF = {
     "Faults": "faults",
     "NotSimulated": "guard",
+    "Replayer": "replayer",
     "Simulator": "simulator",
     "Stub": "stubs",
     "StubCall": "stubs",

@@ -29,7 +29,7 @@ import errno
 from typing import TYPE_CHECKING, Protocol
 
 from fusee.base.limits import BLOCK_SIZE, UNIT_SIZE
-from fusee.testing.disk import UNFINISHED, Landing, land_part
+from fusee.testing.disk import UNFINISHED, Landing, land_part, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -172,6 +172,8 @@ class SimDevice:
         share = self.garbage if garbage is None else garbage
         for write in self.in_flight:
             landing = land_part(self.disk, write.name, write.offset, write.data, random, share)
+            if any(unit in write.file.damaged for unit in units_of(write.offset, len(write.data))):
+                self.done.append("crash-garbage")
             self.landings.append((write.name, write.offset, landing))
         self.power_off()
 

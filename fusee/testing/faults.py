@@ -33,8 +33,8 @@ class Faults:
     follows within a second. flush_fail: how likely a write fails, which stops the engine and
     ends its process. cold_process: each life imports the modules of the workflows anew, so
     that nothing they keep in globals or caches outlives a process. evict: how likely a run
-    leaves memory, and comes back by replay, whenever the process is idle. deaths_max: after
-    so many of them there is peace.
+    leaves memory, and comes back by replay, whenever the process is idle and something has
+    happened since. deaths_max: after so many deaths there is peace.
 
     Raises ValueError for a chance that is none.
     """
@@ -48,9 +48,12 @@ class Faults:
     def __post_init__(self) -> None:
         for name in ("crash", "flush_fail", "evict"):
             chance = getattr(self, name)
-            if not isinstance(chance, int | float) or not 0 <= chance <= 1:
+            is_number = isinstance(chance, int | float) and not isinstance(chance, bool)
+            if not is_number or not 0 <= chance <= 1:
                 raise ValueError(f"Faults({name}={chance!r}): a chance between 0 and 1")
-        if self.deaths_max < 0:
+        if type(self.cold_process) is not bool:
+            raise ValueError(f"Faults(cold_process={self.cold_process!r}): True or False")
+        if type(self.deaths_max) is not int or self.deaths_max < 0:
             raise ValueError(f"Faults(deaths_max={self.deaths_max!r}): 0 or more")
 
     def plan(self, random: Random) -> RandomPlan:

@@ -3,23 +3,25 @@
 A socket, a thread, a process, a sleep or a clock is another one in every run of a seed. What
 goes through the event loop is refused there (`fusee.testing.host_loop`); the rest is seen here:
 
-- Python's audit events tell of sockets, threads, processes and sleeps, whoever calls;
-- the clocks of the module `time` are replaced while a world runs, and refuse callers that are
-  neither of the standard library, nor of Fusee, nor of an installed package. A function that
-  was imported by name before (`from time import time`) is not replaced, and `datetime.now()`
-  cannot be without another type in place of `datetime`, which pydantic and others would see.
+- Python's audit events tell of sockets and processes, and from 3.13 on of threads and sleeps,
+  whoever calls; before that, `time.sleep` and `Thread.start` are replaced while a world runs;
+- so are the clocks of the module `time`, which refuse callers that are neither of the standard
+  library, nor of Fusee, nor of an installed package. A function that was imported by name
+  before (`from time import time`) is not replaced, and `datetime.now()` cannot be without
+  another type in place of `datetime`, which pydantic and others would see.
 
 Only the thread in which the world runs is watched: time limits of tests live in others.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sys
 import time
 from contextlib import contextmanager
-from threading import current_thread, get_ident, main_thread
+from threading import Thread, current_thread, get_ident, main_thread
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fusee.loop.illegal import user_line
@@ -87,7 +89,7 @@ class Guard:
         self._thread = get_ident()
         _guards.append(self)
         try:
-            with _clocks_replaced(), _alarm_heard(interrupt):
+            with _replaced(), _alarm_heard(interrupt):
                 yield
         finally:
             _guards.remove(self)
@@ -103,15 +105,22 @@ class Guard:
 
 
 @contextmanager
-def _clocks_replaced() -> Generator[None, None, None]:
-    clocks = {name: getattr(time, name) for name in _CLOCKS if hasattr(time, name)}
-    for name, real in clocks.items():
-        setattr(time, name, _clock(name, real))
+def _replaced() -> Generator[None, None, None]:
+    """Put functions that refuse in place of those that no audit event tells of."""
+    real: list[tuple[Any, str, Any]] = [
+        (time, name, getattr(time, name)) for name in _CLOCKS if hasattr(time, name)
+    ]
+    ours = [_clock(name, clock) for _, name, clock in real]
+    for owner, name, what in ((time, "sleep", "time.sleep()"), (Thread, "start", "a thread")):
+        real.append((owner, name, getattr(owner, name)))
+        ours.append(_refusing(what, getattr(owner, name)))
+    for (owner, name, _), function in zip(real, ours, strict=True):
+        setattr(owner, name, function)
     try:
         yield
     finally:
-        for name, real in clocks.items():
-            setattr(time, name, real)
+        for owner, name, function in real:
+            setattr(owner, name, function)
 
 
 @contextmanager
@@ -190,6 +199,7 @@ def _audit(event: str, args: tuple[Any, ...]) -> None:
 
 
 def _clock(name: str, real: Callable[[], Any]) -> Callable[[], Any]:
+    @functools.wraps(real)
     def clock() -> Any:
         if _guards and _guards[0].watches:
             path = sys._getframe(1).f_code.co_filename  # pyright: ignore[reportPrivateUsage]
@@ -197,8 +207,17 @@ def _clock(name: str, real: Callable[[], Any]) -> Callable[[], Any]:
                 not_simulated(f"time.{name}()")
         return real()
 
-    clock.__name__ = clock.__qualname__ = name
     return clock
+
+
+def _refusing(what: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(real)
+    def refusing(*args: Any, **kwargs: Any) -> Any:
+        if _guards and _guards[0].watches:
+            not_simulated(what)
+        return real(*args, **kwargs)
+
+    return refusing
 
 
 def _is_ours(path: str) -> bool:

@@ -95,11 +95,6 @@ class HostLoop(WorkflowLoop):
             self._due = self._scheduler.after(self._iteration_us, self._iterate)
         return handle
 
-    @property
-    def has_ready(self) -> bool:
-        """Whether a callback waits for the next iteration."""
-        return bool(self._soon)
-
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> Ready:
@@ -152,7 +147,10 @@ class HostLoop(WorkflowLoop):
 
 
 def _close(coroutine: Any) -> None:
-    """Unwind a coroutine of a dead process: whatever it does while it unwinds is not heard."""
+    """Unwind a coroutine of a dead process: whatever it does while it unwinds is not heard.
+
+    Left half unwound it would go on when it is collected, at a time that no seed decides.
+    """
     for _ in range(CLOSES_MAX):
         try:
             coroutine.close()

@@ -11,9 +11,9 @@ pass and may kill the process. Time costs nothing, and the same seed does the sa
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast, overload
 
 from fusee.base.durations import to_us
 from fusee.embed.programs import Registry
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fusee.testing.process import Process
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+P = ParamSpec("P")
 R = TypeVar("R")
 Scenario = Callable[["Simulator"], Coroutine[Any, Any, R]]
 
@@ -81,6 +82,18 @@ class Simulator:
         with self._guard.pause():
             return self._cold.life()
 
+    @overload
+    def stub(
+        self,
+        step: Callable[P, Awaitable[R]],
+        function: Callable[P, R] | Callable[P, Awaitable[R]],
+        *,
+        varies: bool = False,
+    ) -> Stub: ...
+    @overload
+    def stub(
+        self, step: Callable[P, R], function: Callable[P, R], *, varies: bool = False
+    ) -> Stub: ...
     def stub(
         self, step: Callable[..., Any], function: Callable[..., Any], *, varies: bool = False
     ) -> Stub:
@@ -163,7 +176,7 @@ class Simulator:
         except BaseException:
             self.world.abandon()
             raise
-        self._check(held)
+        self._check(held, report.how_to_repeat(self.world))
         return result
 
     async def _rest(self) -> None:
@@ -177,29 +190,27 @@ class Simulator:
         """The scenario did not come to its end, or what followed it did not."""
         waits = report.who_waits(self.world)
         held = report.held_runs(self.world)
+        repeat = report.how_to_repeat(self.world)
         self.world.abandon()
+        self._check(held if isinstance(error, Stuck) else [], repeat)
         if isinstance(error, Stuck):
-            self._check(held)
-            raise AssertionError(self._text(f"the world is stuck: {error}; {waits}")) from None
-        self._check([])
-        error.add_note(report.how_to_repeat(self.world))
+            raise AssertionError(f"the world is stuck: {error}; {waits}\n\n{repeat}") from None
+        error.add_note(repeat)
         raise error
 
-    def _check(self, held: list[str]) -> None:
+    def _check(self, held: list[str], repeat: str) -> None:
         """Raise AssertionError for what must never happen, whatever the scenario says."""
         if self._guard.refused:
             first = self._guard.refused[0]
-            raise AssertionError(self._text(f"NotSimulated: {first}")) from first
+            raise AssertionError(f"NotSimulated: {first}\n\n{repeat}") from first
         if self._inputs.broken:
-            raise AssertionError(self._text(self._inputs.broken[0]))
+            raise AssertionError(f"{self._inputs.broken[0]}\n\n{repeat}")
         for bug in self.world.bugs:
             cause = bug if isinstance(bug, BaseException) else None
-            raise AssertionError(self._text(f"Fusee failed: {bug!r}")) from cause
+            raise AssertionError(f"Fusee failed: {bug!r}\n\n{repeat}") from cause
         if held:
-            raise AssertionError(self._text("\n".join(held)))
-
-    def _text(self, what: str) -> str:
-        return f"{what}\n\n{report.how_to_repeat(self.world)}"
+            lines = "\n".join(held)
+            raise AssertionError(f"{lines}\n\n{repeat}")
 
 
 class _Idle(Watcher):
@@ -208,7 +219,7 @@ class _Idle(Watcher):
     def __init__(self, chance: float, seed: int) -> None:
         self._chance = chance
         self._random = stream(seed, "evict")
-        self._comes_back = False
+        self._looked_at = -1
         self._waiting: list[tuple[Process, asyncio.Future[bool]]] = []
 
     def heal(self) -> None:
@@ -223,16 +234,15 @@ class _Idle(Watcher):
 
     def on_idle(self, process: Process) -> None:
         self._tell(process, is_idle=True)
-        if not self._chance:
-            return
-        if self._comes_back:
-            # What has just come back stays: else nothing but coming and going would happen.
-            self._comes_back = False
-            return
-        self._comes_back = process.evict(self._chosen) > 0
+        appended = process.engine.life.assembly.node.appended
+        if self._chance and appended != self._looked_at:
+            # A replay appends nothing: what has just come back stays until something happens.
+            self._looked_at = appended
+            for _ in range(process.evict(self._chosen)):
+                process.world.marks.hit("fault:evict")
 
     def on_end(self, process: Process) -> None:
-        self._comes_back = False
+        self._looked_at = -1
         self._tell(process, is_idle=False)
 
     def _chosen(self) -> bool:

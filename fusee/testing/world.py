@@ -39,7 +39,7 @@ T = TypeVar("T")
 EVENTS_MAX = 2_000_000
 LOG_LINES_KEPT = 200
 SMALL = SegmentSizes(first_bytes=256 * 1024, next_bytes=512 * 1024)
-LOGGER = logging.getLogger("fusee")
+LOGGERS = (logging.getLogger("fusee"), logging.getLogger("fusee.workflow"))
 
 
 class Stuck(AssertionError):
@@ -146,11 +146,13 @@ class World:
             self.log.append(f"{self.now_us / 1e6:.6f} {record.levelname} {record.getMessage()}")
             return False
 
-        LOGGER.addFilter(keep)
+        for logger in LOGGERS:
+            logger.addFilter(keep)
         try:
             yield
         finally:
-            LOGGER.removeFilter(keep)
+            for logger in LOGGERS:
+                logger.removeFilter(keep)
 
     def _step(self, task: asyncio.Task[Any]) -> None:
         if self.scheduler.events_run >= self._events_max:
@@ -165,8 +167,8 @@ class World:
     # ------------------------------------------------------------ lives
 
     def _boot(self) -> None:
-        if self._is_shut:
-            return
+        if self._is_shut or self.process is not None:
+            return  # Whoever ran the world meanwhile has started the next life already.
         self.lives += 1
         self.trace.add(self.now_us, "boot", self.lives)
         process = self.process = Process(self, self.lives, self._make_registry())

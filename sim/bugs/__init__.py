@@ -84,7 +84,7 @@ def load(name: str) -> Bug:
             fragment="" if function else module.FRAGMENT,
             instead=module.REPLACEMENT if function else module.INSTEAD,
             function=function,
-            equivalent=getattr(module, "EQUIVALENT", ""),
+            equivalent=getattr(module, "EQUIVALENT", "").strip(),
             noticed=getattr(module, "NOTICED", ""),
         )
     except AttributeError as error:

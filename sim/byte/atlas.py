@@ -17,6 +17,7 @@ from fusee.log.segment import DATA_START, segment_number, spare_name
 from fusee.testing.checkers.recoverable import forecast
 from fusee.testing.seeds import stream
 from sim.byte.foreign import foreign_segment
+from sim.byte.forge import forge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,7 +88,7 @@ class Atlas:
         else:
             name = random.choice(sorted(self.disk.names))
             unit = int(random.random() * (len(self.disk.names[name].image) // UNIT_SIZE))
-        if unit * UNIT_SIZE >= len(self.disk.names[name].image):
+        if (unit + 1) * UNIT_SIZE > len(self.disk.names[name].image):
             return None
         return name, unit
 
@@ -194,6 +195,11 @@ class Atlas:
 
     def _foreign(self, written: Written, random: Random) -> str:
         image = foreign_segment(random.random() < 0.5)
+        stored = forecast(self.disk, written).stored
+        forged = forge("stale-chain", self.disk, written, stored) if stored else None
+        if forged is not None and random.random() < 0.3:
+            self.disk.misdirect(*forged)
+            return "stale-chain"
         if random.random() < 0.5 or not written.frames:
             self.disk.add(spare_name(900 + int(random.random() * 3)), bytearray(image))
             return "foreign-spare"

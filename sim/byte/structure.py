@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fusee.base.checksum import hash128
-from fusee.base.ids import OpNumber
 from fusee.base.limits import BLOCK_SIZE
 from fusee.log import superblock as sb
-from fusee.log.batch import build_batch
-from fusee.log.frame import FrameKind, encode_frame_into, frame_bytes
-from fusee.log.segment import DATA_START, choose_header, segment_number
+from fusee.log.segment import DATA_START, segment_number
 from fusee.log.superblock import BatchId
-from sim.byte.foreign import OUR_GROUP, foreign_segment
+from sim.byte.foreign import foreign_segment
+from sim.byte.forge import forge
 
 if TYPE_CHECKING:
     from random import Random
@@ -56,7 +54,12 @@ def tamper(name: str, disk: Disk, written: Written, stored: Stored, random: Rand
         return _later_superblock(disk, stored)
     if name == "later-segment":
         return _later_segment(disk)
-    return _append(name, disk, written, stored)
+    forged = forge(name, disk, written, stored)
+    if forged is None:
+        return None
+    file, offset, data = forged
+    disk.names[file].put(offset, data)
+    return f"a frame follows that this build must not take for an end ({name})"
 
 
 # ---------------------------------------------------------------- files
@@ -140,44 +143,3 @@ def _later_segment(disk: Disk) -> str | None:
         block[80:96] = hash128(block[:80])
         file.put(copy * BLOCK_SIZE, bytes(block))
     return "a segment is of a later format"
-
-
-def _append(name: str, disk: Disk, written: Written, stored: Stored) -> str | None:
-    """Put a frame behind the last one that this build must not take for an end."""
-    if not written.frames or not written.frames[-1].is_done:
-        return None
-    last = written.frames[-1]
-    envelope, offset = last.envelope, last.offset + len(last.data)
-    found = [file for file in disk.names.values() if file.number == last.file]
-    if not found or offset + BLOCK_SIZE > len(found[0].image):
-        return None
-    file = found[0]
-    blocks: list[bytes | None] = [file.held(copy * BLOCK_SIZE, BLOCK_SIZE) for copy in range(2)]
-    heads = [frame.envelope.body_hash for frame in written.frames if frame.batch_op]
-    prev = heads[-1] if heads else stored.superblock.base.hash
-    batch = build_batch(OUR_GROUP, 0, 0, OpNumber(envelope.op + 1), prev, 0, 1, [(0, b"later")])
-    body = bytearray(batch.data)
-    if name == "later-batch":
-        body[4] = 2
-        body[104:120] = hash128(body[:104])
-    buffer = bytearray(frame_bytes(len(body)))
-    encode_frame_into(
-        memoryview(buffer),
-        offset,
-        choose_header(blocks).file_key,
-        kind=FrameKind.INST_BEGIN if name == "install-bracket" else FrameKind.BATCH,
-        boot_count=envelope.boot_count,
-        local_seq=envelope.local_seq + 1,
-        log_gen=0,
-        accept_view=stored.superblock.log_view + (name == "regressed"),
-        durable_op=envelope.op,
-        op=envelope.op + 1,
-        prev_local=envelope.hash,
-        body_hash=batch.hash,
-        body=bytes(body),
-    )
-    if name == "later-frame":
-        buffer[4] = 2
-        buffer[88:104] = hash128(buffer[:88])
-    file.put(offset, bytes(buffer))
-    return f"a frame that only a later build reads follows ({name})"

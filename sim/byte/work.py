@@ -13,8 +13,9 @@ import msgspec
 
 from fusee.base.errors import AcknowledgedDataLost, EngineStopped, StorageFull
 from fusee.base.ids import OpNumber
+from fusee.base.limits import BLOCK_SIZE, MIB, UNIT_SIZE
 from fusee.io.file_log import LogTrimmed
-from fusee.log.batch import build_batch
+from fusee.log.batch import HEADER_SIZE, build_batch
 from fusee.log.superblock import COPY_DISTANCE, BatchId, Checkpoint
 from fusee.testing.disk import FREE_BYTES
 from fusee.testing.seeds import stream
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
     from sim.byte.plan import Plan
     from sim.byte.world import World
 
+_SIZES: Final = (
+    (HEADER_SIZE + 20, "size:empty"),
+    (UNIT_SIZE, "size:below-unit"),
+    (BLOCK_SIZE, "size:below-block"),
+    (MIB, "size:over-block"),
+)
 _POOL: Final = stream(0, "content").randbytes(1 << 16)
 _ACTIONS: Final = (
     ("append", 30),
@@ -47,6 +54,10 @@ _ACTIONS: Final = (
 _NAMES: Final = [name for name, weight in _ACTIONS for _ in range(weight)]
 
 
+def _size_mark(size_bytes: int) -> str:
+    return next((mark for most, mark in _SIZES if size_bytes <= most), "size:near-cap")
+
+
 class Worker:
     """The work of one seed; `begin` starts with each process."""
 
@@ -58,13 +69,15 @@ class Worker:
         self._counter = 0
         self._planned: Preparation | None = None
         self._is_slow = False
+        self._is_hung = False
 
     def begin(self) -> None:
         """A process begins; some have a disk that is slow."""
         self._planned = None
         self._is_slow = self._faults.random() < self._plan.rate("slow")
+        self._is_hung = self._is_slow and self._faults.random() < 0.25
         if self._is_slow:
-            self._world.fault("fault:slow")
+            self._world.fault("fault:hung" if self._is_hung else "fault:slow")
         self._world.disk.free_bytes = FREE_BYTES
 
     def step(self) -> None:
@@ -104,6 +117,7 @@ class Worker:
             return
         batch = self._batch(log, random)
         world.known.append(batch)
+        world.marks.hit(_size_mark(len(batch.data)))
         try:
             log.submit(batch, log.durable_op, self._acked_when_done(batch.op))
         except StorageFull:
@@ -149,8 +163,11 @@ class Worker:
 
     def _acked_when_done(self, op: int) -> Any:
         def done(error: BaseException | None) -> None:
-            if error is None:
-                self._world.acked_op = op
+            if error is not None:
+                return
+            if self._world.written.done_op != op:
+                raise Broken(f"batch {op} was acknowledged before it was durable")
+            self._world.acked_op = op
 
         return done
 
@@ -161,7 +178,9 @@ class Worker:
 
     def _complete(self, log: FileLog, random: Random) -> None:
         world = self._world
-        if not world.submitter.is_writing or (self._is_slow and random.random() < 0.8):
+        if not world.submitter.is_writing or self._is_hung:
+            return
+        if self._is_slow and random.random() < 0.8:
             return
         self._maybe_lie()
         world.submitter.complete()
@@ -262,7 +281,7 @@ class Worker:
             return
         except AcknowledgedDataLost as error:
             world.marks.hit("read:lost")
-            if not world.disk.has_damage():
+            if not (world.disk.has_damage() or world.is_misled()):
                 raise Broken(f"nothing is damaged, and a read fails: {error}") from error
             return
         wanted = world.known[from_op - 1 : from_op - 1 + len(found)]

@@ -21,7 +21,7 @@ from fusee.testing.checkers.recoverable import Forecast, forecast
 from fusee.testing.checkers.reopened import check_opened, check_refused
 from fusee.testing.checkers.written import Written
 from fusee.testing.device import PowerLost, SimDevice
-from fusee.testing.disk import Disk, land_part, units_of
+from fusee.testing.disk import Damage, Disk, Landing, land_part, units_of
 from fusee.testing.marks import Marks
 from fusee.testing.seeds import stream
 from fusee.testing.trace import Trace
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fusee.log.batch import Batch
 
 NEW: Final = NewGroup(group_id=OUR_GROUP, incarnation=OUR_INCARNATION)
+_LIES: Final = (Damage.LOST, Damage.MISDIRECTED)
 GARBAGE: Final = 0.2
 """How often a write cut off by a crash leaves one unit unusable, at most."""
 
@@ -58,6 +59,7 @@ class World:
         self.promised_sequence = 0
         """The newest superblock that somebody may have acted on."""
         self.is_formatted = False
+        self.may_format = True
         self.device = SimDevice(self.disk, watcher=self.written)
         self.submitter = HeldSubmitter(self.device)
         self.log: FileLog | None = None
@@ -111,7 +113,7 @@ class World:
         found: list[Batch] = []
         self.counters["opens"] += 1
         try:
-            recovered = self._open_on(self.device, self.submitter, found)
+            recovered = self.open_on(self.device, self.submitter, found)
         except PowerLost:
             self._settle_superblock()
             self._note_crash("open")
@@ -130,15 +132,14 @@ class World:
         self._opened(expected, recovered, found)
         return True
 
-    def _open_on(
-        self, device: SimDevice, submitter: HeldSubmitter, found: list[Batch]
-    ) -> Recovered:
+    def open_on(self, device: SimDevice, submitter: HeldSubmitter, found: list[Batch]) -> Recovered:
+        """Open the log on a device, handing its batches to `found`."""
         return FileLog.open(
             device,
             submitter=submitter,
             on_batch=found.append,
             now_us=self.t_us,
-            format_new=None if self.is_formatted else NEW,
+            format_new=NEW if self.may_format else None,
             sizes=self.plan.sizes,
         )
 
@@ -146,9 +147,13 @@ class World:
         random, device, plan = self._open, self.device, self.plan
         if random.random() < plan.rate("crash-in-open"):
             device.crash_after(int(random.random() * 10), self.crash)
-        if random.random() < plan.rate("misread"):
+        # One lie of a disk at a time: a read that hides the witness of a write that was lost
+        # is beyond what anybody can tell.
+        is_lying = any(how in _LIES for _, _, how in self.disk.damaged())
+        may_lie = plan.is_beyond or not is_lying
+        if random.random() < plan.rate("misread") and may_lie:
             device.misread_after(int(random.random() * 16), random)
-        if random.random() < plan.rate("read-error"):
+        if random.random() < plan.rate("read-error") and may_lie:
             device.fail_read_after(int(random.random() * 16))
         if random.random() < plan.rate("write-error") / 4:
             device.fail_after(int(random.random() * 8), random)
@@ -163,13 +168,15 @@ class World:
     def _note_device(self) -> None:
         for name in self.device.done:
             self.fault(f"fault:{name}")
+            if name == "write-error" and self.device.is_buffered:
+                self.marks.hit("fault:write-error-buffered")
         self.device.done.clear()
 
     def _refused(self, expected: Forecast, error: Exception, images: dict[str, int]) -> None:
         self.counters["refusals_to_open"] += 1
         self.marks.hit(_refusal_mark(error))
         self.note("refused", type(error).__name__, str(error)[:120])
-        if not self._is_misled():
+        if not self.is_misled():
             # Who was told something wrong may doubt everything.
             self.check(check_refused(expected, error))
         if _images(self.disk) != images:
@@ -183,11 +190,13 @@ class World:
             self.marks.hit("superblock:repaired")
         self.note("opened", end.op, end.case, str(end.end_class), end.write_segment)
         if expected.stored is None and not expected.must_refuse:
-            self.is_formatted = True
+            self.is_formatted, self.may_format = True, False
         else:
             self.check(self._compare(expected, recovered, found))
-        if end.op < self.acked_op:
+        if end.op < max(self.acked_op, expected.dropped_to):
             self.marks.hit("drop:silent" if end.is_certain else "drop:reported")
+            if end.is_certain and not (self.plan.is_beyond or self.is_misled()):
+                raise Broken("the atlas let a disk lie about its last frame")
         if end.op > self.acked_op:
             self.marks.hit("recovered:in-flight")
         is_base = end.prev_local == recovered.superblock.base.prev_local
@@ -206,11 +215,12 @@ class World:
     def _compare(self, expected: Forecast, recovered: Recovered, found: list[Batch]) -> list[str]:
         known, seq_max = self.known, self.written.seq_max
         wrong = check_opened(expected, recovered, found, known, seq_max)
-        if wrong and self._is_misled():
+        if wrong and self.is_misled():
             wrong = check_opened(self._as_read(), recovered, found, known, seq_max)
         return wrong
 
-    def _is_misled(self) -> bool:
+    def is_misled(self) -> bool:
+        """Whether the disk told this process something else than it holds."""
         return bool(self.device.misread or self._failed_blocks())
 
     def _failed_blocks(self) -> list[tuple[int, int, int]]:
@@ -250,7 +260,7 @@ class World:
             place = "frame" if name != sb.FILE else f"superblock-{offset // sb.COPY_DISTANCE}"
             self.marks.hit(f"landing:{landing}")
             self.marks.hit(f"crash:{place}")
-            if landing in ("prefix", "subset"):
+            if landing in (Landing.PREFIX, Landing.SUBSET):
                 self.counters["fault:torn"] += 1
                 self.marks.hit("fault:torn")
         self.note("crash", phase, device.struck, *(str(landing) for *_, landing in device.landings))
@@ -279,7 +289,7 @@ class World:
         found: list[Batch] = []
         self.counters["clones"] += 1
         try:
-            recovered = self._open_on(device, HeldSubmitter(device), found)
+            recovered = self.open_on(device, HeldSubmitter(device), found)
         except (DirectoryRefused, AcknowledgedDataLost) as error:
             self.marks.hit("clone:refused")
             self.check(check_refused(expected, error))
@@ -290,7 +300,7 @@ class World:
         self.note("clone", recovered.end.op, recovered.end.case)
         again: list[Batch] = []
         device = SimDevice(disk)
-        second = self._open_on(device, HeldSubmitter(device), again)
+        second = self.open_on(device, HeldSubmitter(device), again)
         if [b.data for b in again] != [b.data for b in found]:
             raise Broken("two openings of one disk found different batches")
         if second.end.end_class is not recovered.end.end_class:
@@ -306,6 +316,7 @@ def _images(disk: Disk) -> dict[str, int]:
 
 
 _REFUSALS: Final = (
+    ("read again", "refused:read-again"),
     ("reports errors", "refused:unreadable"),
     ("case 8", "refused:case-8"),
     ("install bracket", "refused:install-bracket"),

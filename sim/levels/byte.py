@@ -27,10 +27,11 @@ from sim.byte.work import Worker
 from sim.byte.world import Broken, World
 
 if TYPE_CHECKING:
+    from fusee.log.batch import Batch
     from fusee.testing.checkers.written import Written
     from fusee.testing.disk import Disk
 
-__all__ = ["FAMILIES", "MARKS", "NAME", "WORK", "Options", "run_seed"]
+__all__ = ["FAMILIES", "MARKS", "NAME", "WORK", "Options", "Run", "Stuck", "run_seed"]
 
 NAME: Final = "byte"
 WORK: Final = {"batches": 20, "crashes": 3, "recoveries": 6}
@@ -49,14 +50,14 @@ class Options:
 
 def run_seed(seed: int, options: Options) -> SeedOutcome:
     """Run one seed to its end."""
-    seed_run = _Seed(seed, options)
-    world = seed_run.world
+    run = Run(seed, options)
+    world = run.world
     verdict, violations = Verdict.CLEAN, ()
     try:
-        seed_run.run()
+        run.run()
     except Broken as broken:
         verdict, violations = Verdict.VIOLATION, (str(broken),)
-    except _Stuck as stuck:
+    except Stuck as stuck:
         verdict, violations = Verdict.STUCK, (str(stuck),)
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
@@ -72,23 +73,23 @@ def run_seed(seed: int, options: Options) -> SeedOutcome:
     )
 
 
-class _Stuck(Exception):
+class Stuck(Exception):
     """The faults have ended and the log does not open."""
 
 
-class _Seed:
-    """One seed from its first opening to its last."""
+class Run:
+    """One seed from its first opening to its last. Another world is for checking the checkers."""
 
-    def __init__(self, seed: int, options: Options) -> None:
+    def __init__(self, seed: int, options: Options, world: type[World] = World) -> None:
         self.plan = draw_plan(seed, options.without)
-        self.world = World(seed, self.plan)
+        self.world = world(seed, self.plan)
         self._options = options
         self._atlas = Atlas(seed, self.plan, self.world.disk, self.world.fault)
         self._worker = Worker(seed, self.plan, self.world)
         self._life = stream(seed, "life")
         self._restore = stream(seed, "restore")
         self._structure = stream(seed, "structure")
-        self._snapshot: tuple[Disk, Written, list[object], int, int] | None = None
+        self._snapshot: tuple[Disk, Written, list[Batch], int, int] | None = None
 
     def run(self) -> None:
         """Faults first, then none."""
@@ -104,9 +105,13 @@ class _Seed:
 
     def _open(self) -> bool:
         """Open until it succeeds; what is refused is healed."""
+        crashes = 0
         for _ in range(_TRIES_MAX):
             if self.world.open(with_faults=True):
                 return True
+            crashes = crashes + 1 if self.world.device.is_off else 0
+            if crashes == 2:
+                self.world.marks.hit("crash:loop")
             must_heal = bool(forecast(self.world.disk, self.world.written).must_refuse)
             if self._life.random() < 0.5 or must_heal:
                 self._heal()
@@ -190,7 +195,7 @@ class _Seed:
                 disk, written, known, acked_op, sequence = self._snapshot
                 world.disk.set_back(disk)
                 world.written = written.clone()
-                world.known = list(known)  # type: ignore[arg-type]
+                world.known = list(known)
                 world.acked_op, world.promised_sequence = acked_op, sequence
                 world.fault("fault:snapshot")
             else:
@@ -226,11 +231,13 @@ class _Seed:
                 world.disk.set_back(backup)
                 continue
             world.fault(f"fault:{name}")
+            world.may_format = name == "superblock-gone" and self._structure.random() < 0.5
             if world.open(with_faults=False, override=reason):
                 world.device.power_off()
                 world.note_end()
             else:
                 world.disk.set_back(backup)
+            world.may_format = False
 
     # ------------------------------------------------------------ the end
 
@@ -239,15 +246,25 @@ class _Seed:
         world = self.world
         self._heal()
         world.note("converge")
-        for round_ in range(2):
-            if not world.open(with_faults=False):
-                self._heal()
-                if not world.open(with_faults=False):
-                    raise _Stuck("the faults have ended, and the log does not open")
+        for _ in range(2):
+            if not self._open_soundly():
+                return
             self._worker.append_plainly(3)
-            acked = world.acked_op
             world.device.power_off()
             world.note_end()
-            world.note("end", round_, acked)
-        if not world.open(with_faults=False):
-            raise _Stuck("the faults have ended, and the log does not open")
+        self._open_soundly()
+        if world.disk.has_damage():
+            world.marks.hit("end:settled-damage")
+
+    def _open_soundly(self) -> bool:
+        """Open a disk without faults; only what is beyond the atlas may keep it shut."""
+        world = self.world
+        for _ in range(2):
+            if world.open(with_faults=False):
+                return True
+            self._heal()
+        expected = forecast(world.disk, world.written)
+        if self.plan.is_beyond and (expected.must_refuse or expected.may_refuse):
+            world.marks.hit("end:stays-shut")
+            return False
+        raise Stuck("the faults have ended, and the log does not open")

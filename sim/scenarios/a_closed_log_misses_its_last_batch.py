@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from fusee.base.errors import AcknowledgedDataLost
+from fusee.base.limits import UNIT_SIZE
 from sim.scenarios.a_failed_write_is_the_end import Steps
 from sim.scenarios.play import Play
 
@@ -10,8 +13,8 @@ from sim.scenarios.play import Play
 def play(play: Play) -> None:
     play.app(Steps())
     play.live()
-    file, offset = play.disk.batches[-1]
-    play.disk.garble(file, offset)
+    file, offset = play.device.batches[-1]
+    play.disk.garble(file, offset // UNIT_SIZE, Random(1))
     try:
         play.live()
     except AcknowledgedDataLost:

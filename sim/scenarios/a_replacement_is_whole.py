@@ -9,17 +9,16 @@ import fusee
 from fusee import Context, Signal
 
 if TYPE_CHECKING:
-    from sim.scenarios.apps import Client
-    from tests.support.ledger import ExternalService
+    from sim.scenarios.apps import Client, Service
 
-from sim.scenarios.play import Play
+from sim.scenarios.play import LARGE, Play
 
 word = Signal[str]("word")
 LONG = "x" * 1_200_000
 
 
 class Replaced:
-    def workflows(self, service: ExternalService) -> list:
+    def workflows(self, service: Service) -> list:
         @fusee.workflow
         async def waits(ctx: Context, what: str) -> str:
             return await ctx.wait_for(word)
@@ -42,9 +41,7 @@ class Replaced:
 
 
 def play(play: Play) -> None:
-    from fusee.log.segment import SegmentSizes
-
-    play.app(Replaced(), lazy=4, sizes=SegmentSizes(8 << 20, 8 << 20))
+    play.app(Replaced(), is_slow=True, sizes=LARGE)
     play.at(record="Closed", of="one/1").crash("told")
     play.live()
     play.finish()

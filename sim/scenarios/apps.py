@@ -1,9 +1,13 @@
-"""What the clients of a scenario's application do: calls that are entered in the ledger."""
+"""What a scenario's application is made of: a service that its steps call, and its clients.
+
+Both live outside of the engine, and enter what they see in the ledger.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fusee.base.errors import (
@@ -13,14 +17,39 @@ from fusee.base.errors import (
     WorkflowFinished,
     WorkflowTerminated,
 )
-from tests.support.ram_device import PowerLost
+from fusee.sdk.current import current_step
+from fusee.testing.device import PowerLost
 
 if TYPE_CHECKING:
     from fusee import Query, Signal
     from fusee.embed.engine import Engine
     from fusee.sdk.workflow import Workflow
+    from fusee.testing.checkers.ledger import Ledger
     from sim.scenarios.play import Play
-    from tests.support.ledger import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of the service."""
+
+    key: str
+    attempt: int
+
+
+class Service:
+    """Answers differently each time, and forgets nothing."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.calls: list[Call] = []
+        self._ledger = ledger
+
+    def call(self, *, read_only: bool = False, **given: Any) -> str:
+        """Be called by a step function, as the first thing it does."""
+        step = current_step()
+        if not read_only:
+            self.calls.append(Call(step.key, step.attempt))
+            self._ledger.on_input(step.key, step.attempt, given)
+        return f"{'-'.join(map(str, given.values()))}#{len(self.calls)}"
 
 
 class Client:
@@ -47,8 +76,20 @@ class Client:
 
     def die(self) -> None:
         """Let the process die here, between two writes."""
-        self._play.disk.is_dead = True
+        process = self._play.world.process
+        assert process is not None, "whoever calls lives"
+        process.die()
         raise PowerLost
+
+    def close(self) -> None:
+        """Let the process end in order, soon."""
+        process = self._play.world.process
+        assert process is not None, "whoever calls lives"
+        process.close()
+
+    def block(self, time_s: float) -> None:
+        """Let time pass in which this process does not turn."""
+        self._play.world.scheduler.spend(round(time_s * 1e6))
 
     async def start(
         self,
@@ -62,13 +103,7 @@ class Client:
         engine = self.engine.options(request_id=request or f"start {name}", **options)
         run = await engine.start(workflow, name, *args)
         ordinal = run.ordinal or 0
-        requests = self._play.requests
-        if f"{name}/{ordinal}" not in self.ledger.facts.started:
-            self.blame(f"start of {name}/{ordinal} acknowledged before it was durable")
-        key = f"{name} by {request}"
-        if requests.setdefault(key, ordinal) != ordinal:
-            self.blame(f"start of {key}: was {requests[key]}, now {ordinal}")
-        self.ledger.started[name] = ordinal
+        self.ledger.on_started(name, request or name, ordinal)
         return ordinal
 
     async def refused(self, workflow: Workflow[Any, Any], name: str, *args: Any) -> None:

@@ -8,14 +8,13 @@ import fusee
 from fusee import Context, Retry
 
 if TYPE_CHECKING:
-    from sim.scenarios.apps import Client
-    from tests.support.ledger import ExternalService
+    from sim.scenarios.apps import Client, Service
 
 from sim.scenarios.play import Play
 
 
 class Stubborn:
-    def workflows(self, service: ExternalService) -> list:
+    def workflows(self, service: Service) -> list:
         @fusee.step(retry=Retry(4, initial=0, jitter=0))
         async def fail() -> None:
             raise OSError(service.call())

@@ -9,8 +9,7 @@ import fusee
 from fusee import Context, Signal
 
 if TYPE_CHECKING:
-    from sim.scenarios.apps import Client
-    from tests.support.ledger import ExternalService
+    from sim.scenarios.apps import Client, Service
 
 from sim.scenarios.play import Play
 
@@ -18,7 +17,7 @@ word = Signal[int]("word")
 
 
 class Late:
-    def workflows(self, service: ExternalService) -> list:
+    def workflows(self, service: Service) -> list:
         async def work() -> str:
             return service.call()
 
@@ -41,5 +40,5 @@ class Late:
 
 
 def play(play: Play) -> None:
-    play.app(Late(), lazy=8)
+    play.app(Late(), is_slow=True)
     play.finish()

@@ -9,8 +9,7 @@ import fusee
 from fusee import Context
 
 if TYPE_CHECKING:
-    from sim.scenarios.apps import Client
-    from tests.support.ledger import ExternalService
+    from sim.scenarios.apps import Client, Service
 
 from sim.scenarios.play import Play
 
@@ -18,7 +17,7 @@ COUNT = 12
 
 
 class Alarms:
-    def workflows(self, service: ExternalService) -> list:
+    def workflows(self, service: Service) -> list:
         @fusee.workflow
         async def alarms(ctx: Context) -> list[int]:
             order: list[int] = []

@@ -8,8 +8,7 @@ import fusee
 from fusee import Context, Signal
 
 if TYPE_CHECKING:
-    from sim.scenarios.apps import Client
-    from tests.support.ledger import ExternalService
+    from sim.scenarios.apps import Client, Service
 
 from sim.scenarios.play import Play
 
@@ -20,7 +19,7 @@ class Saga:
     def __init__(self) -> None:
         self.compensated = 0
 
-    def workflows(self, service: ExternalService) -> list:
+    def workflows(self, service: Service) -> list:
         @fusee.workflow
         async def saga(ctx: Context) -> str:
             try:

@@ -8,10 +8,9 @@ import fusee
 from fusee import Context, Signal
 
 if TYPE_CHECKING:
-    from sim.scenarios.apps import Client
-    from tests.support.ledger import ExternalService
+    from sim.scenarios.apps import Client, Service
 
-from sim.scenarios.play import Play
+from sim.scenarios.play import LARGE, Play
 
 letter = Signal[str]("letter")
 LONG = "x" * 700_000
@@ -21,7 +20,7 @@ class Letters:
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def workflows(self, service: ExternalService) -> list:
+    def workflows(self, service: Service) -> list:
         async def note(count: int) -> int:
             service.call(count=count)
             return count
@@ -46,9 +45,7 @@ class Letters:
 
 
 def play(play: Play) -> None:
-    from fusee.log.segment import SegmentSizes
-
-    play.app(Letters(LONG), sizes=SegmentSizes(8 << 20, 8 << 20))
+    play.app(Letters(LONG), sizes=LARGE)
     play.at(record="Completed", of="writer/1", position=1).crash("told")
     play.live()
     play.finish()

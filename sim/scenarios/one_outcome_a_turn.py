@@ -9,14 +9,13 @@ import fusee
 from fusee import Context
 
 if TYPE_CHECKING:
-    from sim.scenarios.apps import Client
-    from tests.support.ledger import ExternalService
+    from sim.scenarios.apps import Client, Service
 
 from sim.scenarios.play import Play
 
 
 class Pair:
-    def workflows(self, service: ExternalService) -> list:
+    def workflows(self, service: Service) -> list:
         async def work(number: int) -> int:
             service.call(number=number)
             return number

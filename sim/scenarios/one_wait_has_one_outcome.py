@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import fusee
 from fusee import Context, Signal
 
 if TYPE_CHECKING:
-    from sim.scenarios.apps import Client
-    from tests.support.ledger import ExternalService
+    from sim.scenarios.apps import Client, Service
 
 from sim.scenarios.play import Play
 
@@ -18,7 +16,7 @@ word = Signal[str]("word")
 
 
 class Moment:
-    def workflows(self, service: ExternalService) -> list:
+    def workflows(self, service: Service) -> list:
         async def note(what: str) -> str:
             return service.call(what=what)
 
@@ -32,7 +30,7 @@ class Moment:
 
     async def drive(self, client: Client) -> None:
         await client.start(self.moment, "one")
-        time.sleep(0.02)  # noqa: ASYNC251 - the loop is meant not to turn until both are due
+        client.block(0.02)
         await client.signal("one", word, "word", "1")
         await client.result("one")
 

@@ -9,8 +9,7 @@ import fusee
 from fusee import Context, Query, Signal
 
 if TYPE_CHECKING:
-    from sim.scenarios.apps import Client
-    from tests.support.ledger import ExternalService
+    from sim.scenarios.apps import Client, Service
 
 from sim.scenarios.play import Play
 
@@ -21,7 +20,7 @@ progress = Query[None, list[str]]("progress")
 class Everything:
     """One run, and a client that uses every kind of call on it."""
 
-    def workflows(self, service: ExternalService) -> list:
+    def workflows(self, service: Service) -> list:
         @fusee.step(read_only=True)
         async def look() -> str:
             return service.call(read_only=True, what="look")
@@ -58,5 +57,5 @@ class Everything:
 
 
 def play(play: Play) -> None:
-    play.app(Everything(), lazy=20)
+    play.app(Everything(), is_slow=True)
     play.finish()

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import fusee
 from fusee import Context
 
 if TYPE_CHECKING:
-    from sim.scenarios.apps import Client
-    from tests.support.ledger import ExternalService
+    from sim.scenarios.apps import Client, Service
 
 from sim.scenarios.play import Play
 
 
 class Sleeper:
-    def workflows(self, service: ExternalService) -> list:
+    def workflows(self, service: Service) -> list:
         @fusee.workflow
         async def sleeper(ctx: Context) -> str:
             await ctx.sleep(0.02)
@@ -34,5 +32,5 @@ def play(play: Play) -> None:
     play.app(Sleeper())
     play.at(record="Scheduled", position=1).crash("landed")
     play.live()
-    time.sleep(0.03)
+    play.sleep(0.03)
     play.finish()

@@ -5,54 +5,46 @@
     play.live()         dies there
     play.finish()       a life without faults: everything ends, nothing was broken
 
-What leaves the engine goes through `Client`, which enters it in a ledger: it must rest on
-durable records at that moment, and every later disk must still have them.
-
-The full level of the simulator serves the same words.
+It is played in the world of the full level, in virtual time. What leaves the engine goes
+through `Client`, which enters it in a ledger: it must rest on durable records at that moment,
+and every later disk must still have them.
 """
 
 from __future__ import annotations
 
 import asyncio
-import functools
-import logging
-from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fusee.base.errors import EngineStopped
-from fusee.embed.assembly import Assembly, assemble_on
-from fusee.embed.engine import Engine
+from fusee.base.errors import AcknowledgedDataLost, DirectoryRefused
 from fusee.embed.programs import Registry
 from fusee.engine.run import Run
 from fusee.log.segment import SegmentSizes
+from fusee.testing.checkers.facts import Facts, facts_of
+from fusee.testing.checkers.ledger import Ledger
+from fusee.testing.device import SimDevice
+from fusee.testing.world import SMALL, Settings, Stuck, Watcher, World
 from sim.scenarios import ScenarioFailed
-from sim.scenarios.apps import Client
+from sim.scenarios.apps import Client, Service
 from sim.scenarios.script import Moment
 from sim.scenarios.script_device import ScriptDevice
-from tests.support.facts import facts_of
-from tests.support.ledger import ExternalService, Ledger
-from tests.support.nodes import LazyNode, remade
-from tests.support.ram_device import PowerLost
-from tests.support.world import SMALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from fusee.embed.engine import Engine
     from fusee.sdk.workflow import Workflow
+    from fusee.testing.disk import Disk
+    from fusee.testing.process import Process
 
 TINY = SegmentSizes(first_bytes=32 * 1024, next_bytes=32 * 1024)
-_LOOK_S = 0.005
-_IDLE_LOOKS = 40
-"""So many looks in a row that find nothing to do mean that nothing will ever happen."""
-logging.getLogger("fusee").addHandler(logging.NullHandler())
-logging.getLogger("fusee").propagate = False
+LARGE = SegmentSizes(first_bytes=8 << 20, next_bytes=8 << 20)
+_FAST_NS, _SLOW_NS = 80_000, 3_000_000
 
 
 class App(Protocol):
     """An application: its workflows, and what its clients do in each life."""
 
-    def workflows(self, service: ExternalService) -> Iterable[Workflow[Any, Any]]:
+    def workflows(self, service: Service) -> Iterable[Workflow[Any, Any]]:
         """Return the workflows; their steps call the service."""
         ...
 
@@ -61,33 +53,37 @@ class App(Protocol):
         ...
 
 
-class Play:
+class Play(Watcher):
     """The lives of one application."""
 
     def __init__(self) -> None:
         self.ledger = Ledger()
-        self.service = ExternalService(self.ledger)
-        self.requests: dict[str, int] = {}
-        """Which run each start led to."""
-        self.disk = ScriptDevice()
-        self.engine: Engine
-        self.is_faulty = False
-        """The script lets the disk fail in this life: the engine may stop."""
+        self.service = Service(self.ledger)
+        self.world: World
+        self.device: ScriptDevice
+        """The disk as the present process sees it, or the last one saw it."""
         self._app: App
-        self._registry: Registry
-        self._sizes = SMALL
-        self._rest = 0
         self._planned: list[Moment] = []
         self._moments: list[Moment] = []
+        self._view = 0
+        self._calls_before = 0
+        self._ended: asyncio.Future[Process] | None = None
 
     # ------------------------------------------------------------ what the script says
 
-    def app(self, app: App, *, lazy: int = 0, sizes: SegmentSizes = SMALL) -> None:
-        """Choose the application. With `lazy` the disk is written at every so many chances."""
+    def app(self, app: App, *, is_slow: bool = False, sizes: SegmentSizes = SMALL) -> None:
+        """Choose the application. On a slow disk much happens between append and commit."""
         self._app = app
-        self._rest = lazy
-        self._sizes = sizes
-        self._registry = Registry(app.workflows(self.service))
+        registry = Registry(app.workflows(self.service))
+        settings = Settings(
+            sizes=sizes, flush_ns=_SLOW_NS if is_slow else _FAST_NS, restart_us_max=1_000_000
+        )
+        self.world = World(1, lambda: registry, settings=settings, watcher=self)
+
+    @property
+    def disk(self) -> Disk:
+        """What survives."""
+        return self.world.disk
 
     def at(
         self,
@@ -102,36 +98,38 @@ class Play:
         """Name a moment of the next life; say what happens then on what is returned."""
         moment = Moment(call, record, position, of, makes, nth)
         self._planned.append(moment)
+        self._moments.append(moment)
         return moment
 
+    def sleep(self, time_s: float) -> None:
+        """Let time pass while nobody lives."""
+        self.world.scheduler.spend(round(time_s * 1e6))
+
     def live(self) -> bool:
-        """Let a process live until it dies or its clients are done; say whether they were."""
-        ledger = self.ledger
-        before = max(self.disk.views, default=0)
-        self.disk = self.disk.next_life()
-        self.disk.moments, self._planned = self._planned, []
-        self._moments += self.disk.moments
-        self.is_faulty = any(moment.deed != "crash" for moment in self.disk.moments)
-        facts = facts_of(self.disk)
-        ledger.life += 1
-        ledger.check(facts)
-        ledger.facts = facts
-        self.disk.told.append(facts.on_write)
-        has_finished = False
-        with suppress(PowerLost):
-            has_finished = asyncio.run(self._live())
-        if min(self.disk.views, default=before + 1) <= before:
-            ledger.blame(f"wrote in view {min(self.disk.views)} after view {before}")
-        ledger.check(facts_of(self.disk.next_life()))
-        return has_finished
+        """Let a process live until it dies or its clients are done; say whether they were.
+
+        Raises what the process raised instead of opening the directory.
+        """
+        try:
+            return self.world.run(self._live())
+        except Stuck as stuck:
+            self._blame_held()
+            self.ledger.blame(f"stuck: {stuck}")
+            raise ScenarioFailed("\n  ".join(self.ledger.violations)) from stuck
 
     def finish(self) -> None:
         """Live without faults to the end, where nothing may be left over."""
         if not self.live():
             self.ledger.blame("without faults the clients do not come to their end")
+        facts = self._facts()
+        if facts is not None:
+            self.ledger.check(facts)
 
     def check(self) -> None:
         """Raise `ScenarioFailed` unless every promise held and every moment came."""
+        self.world.abandon()
+        for bug in self.world.bugs:
+            self.ledger.blame(f"our own code raised {bug!r}")
         if self.ledger.violations:
             raise ScenarioFailed("\n  ".join(dict.fromkeys(self.ledger.violations)))
         missed = [str(moment) for moment in self._moments if not moment.has_come]
@@ -140,71 +138,72 @@ class Play:
 
     # ------------------------------------------------------------ one life
 
-    def _assemble(self, clock: Any, wake: Any) -> Assembly:
-        assembly = assemble_on(self.disk, None, clock, wake, sizes=self._sizes)
-        if self._rest:
-            assembly.node = remade(assembly.node, _lazy(self._rest))
-        return assembly
-
     async def _live(self) -> bool:
-        asyncio.get_running_loop().set_exception_handler(_ignore_power_lost)
-        engine = self.engine = Engine(self._assemble, self._registry, drain_s=2.0)
-        has_finished = False
-        calls_before = len(self.service.calls)
-        async with engine:
-            try:
-                has_finished = await self._drive(engine)
-            except EngineStopped:
-                if engine.stopped is None and not self.disk.is_dead:
-                    has_finished = True  # The application closed it.
-        if self.disk.is_dead:
-            return False
-        if engine.stopped is not None and not self.is_faulty:
-            self.ledger.blame(f"the engine stopped: {engine.stopped!r}")
-            return False
-        if engine.stopped is None:
-            self._closed_well(engine, calls_before)
-        return has_finished and engine.stopped is None
-
-    async def _drive(self, engine: Engine) -> bool:
-        client = Client(self, engine, self.ledger)
-        driving = asyncio.ensure_future(self._app.drive(client))
-        watching = asyncio.ensure_future(self._watch(engine))
-        await asyncio.wait((driving, watching), return_when=asyncio.FIRST_COMPLETED)
-        watching.cancel()
-        if driving.done():
-            await driving
+        ended = self._ended = self.world.outside.create_future()
+        driving = asyncio.ensure_future(self.world.attempt(self._drive, _unseen))
+        await asyncio.wait((driving, ended), return_when=asyncio.FIRST_COMPLETED)
+        if not driving.done():
+            await self.world.sleep(0.001)  # Whoever waits for an answer hears that the line broke.
+        if not driving.done():
+            driving.cancel()
+        elif (answer := driving.result()) is not None:
+            if answer[1] is not None:
+                raise answer[1]
+            if not ended.done() and self.world.process is not None:
+                self.world.process.close()
+            await ended
             return True
-        driving.cancel()
-        self.ledger.blame(watching.result())
+        process = await ended
+        if process.refusal is not None:
+            raise process.refusal
         return False
 
-    async def _watch(self, engine: Engine) -> str:
-        """Return why nothing will ever happen any more."""
-        idle = 0
-        while idle < _IDLE_LOOKS:
-            await asyncio.sleep(_LOOK_S)
-            life = engine.life
-            core, runner = life.core, life.runner
-            for run in core.table.all():
-                if isinstance(run, Run) and run.held is not None:
-                    return f"run {run.key} is held: {run.held.text.splitlines()[0]}"
-            is_busy = (
-                core.ready
-                or core.starting
-                or core.timers.live
-                or runner.running
-                or runner.has_waiting
-                or (life.assembly.node.uncommitted and engine.stopped is None)
-            )
-            idle = 0 if is_busy else idle + 1
-        return "stuck: the clients wait, and nothing is under way"
+    def _drive(self, engine: Engine) -> Any:
+        return self._app.drive(Client(self, engine, self.ledger))
 
-    def _closed_well(self, engine: Engine, calls_before: int) -> None:
+    # ------------------------------------------------------------ Watcher
+
+    def on_boot(self, process: Process) -> None:
+        """A life begins: what is durable is what the disk says."""
+        moments, self._planned = self._planned, []
+        self.device = process.device = ScriptDevice(process, moments)
+        self.ledger.life = process.number
+        self._calls_before = len(self.service.calls)
+        facts = self._facts()
+        if facts is not None:
+            self.ledger.check(facts)
+
+    def on_durable(self, process: Process, file: str, offset: int, data: bytes) -> None:
+        """Learn what has become durable."""
+        self.ledger.facts.on_write(file, offset, data)
+
+    def on_end(self, process: Process) -> None:
+        """Check how a life has ended."""
+        views = self.device.views
+        if views and min(views) <= self._view:
+            self.ledger.blame(f"wrote in view {min(views)} after view {self._view}")
+        self._view = max([self._view, *views])
+        is_orderly = process.refusal is None and not self.device.is_off
+        stopped = process.engine.stopped
+        is_faulty = any(moment.deed != "crash" and moment.has_come for moment in self._moments)
+        if is_orderly and stopped is None:
+            self._closed_well(process.engine)
+        elif is_orderly and not is_faulty:
+            self.ledger.blame(f"the engine stopped: {stopped!r}")
+        if self._ended is not None and not self._ended.done():
+            self._ended.set_result(process)
+
+    def _facts(self) -> Facts | None:
+        try:
+            return facts_of(SimDevice(self.disk.clone()))
+        except (AcknowledgedDataLost, DirectoryRefused):
+            return None  # It is damaged: then the opening has to say so.
+
+    def _closed_well(self, engine: Engine) -> None:
         """After an orderly close: what functions brought is recorded, and no timer is left over."""
         facts, life = self.ledger.facts, engine.life
         cut_off = {attempt.key for attempt in life.runner.running}
-        for call in self.service.calls[calls_before:]:
+        for call in self.service.calls[self._calls_before :]:
             known = call.key in facts.completed or (
                 facts.attempts_failed.get(call.key, 0) >= call.attempt
             )
@@ -213,16 +212,14 @@ class Play:
         if not life.core.table.open_count and life.core.timers.live:
             self.ledger.blame(f"no run is open and timers are left: {life.core.timers.live}")
 
-
-@functools.cache
-def _lazy(rest: int) -> type[LazyNode]:
-    return type("Lazy", (LazyNode,), {"rest": rest})
-
-
-def _ignore_power_lost(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """The machine is off: nobody reads what its loop would say."""
-    if not isinstance(context.get("exception"), PowerLost):
-        loop.default_exception_handler(context)
+    def _blame_held(self) -> None:
+        process = self.world.process
+        if process is None or not process.is_open:
+            return
+        for run in process.engine.life.core.table.all():
+            if isinstance(run, Run) and run.held is not None:
+                self.ledger.blame(f"run {run.key} is held: {run.held.text.splitlines()[0]}")
 
 
-Scene = Callable[[Play], None]
+def _unseen(process: Process, value: object, error: BaseException | None) -> None:
+    """The clients have checked their answers themselves."""

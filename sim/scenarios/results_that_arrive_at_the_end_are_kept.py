@@ -9,8 +9,7 @@ import fusee
 from fusee import Context
 
 if TYPE_CHECKING:
-    from sim.scenarios.apps import Client
-    from tests.support.ledger import ExternalService
+    from sim.scenarios.apps import Client, Service
 
 from sim.scenarios.play import Play
 
@@ -21,14 +20,12 @@ class Leaving:
     def __init__(self, *, ends_before: bool) -> None:
         self.ends_before = ends_before
 
-    def workflows(self, service: ExternalService) -> list:
+    def workflows(self, service: Service) -> list:
         async def work() -> str:
             service.call()
-            closing = asyncio.ensure_future(self.client.engine.close())
+            self.client.close()
             if not self.ends_before:
-                await asyncio.sleep(0)
-                await asyncio.sleep(0)
-            self.closing = closing
+                await asyncio.sleep(0.01)
             return "done"
 
         @fusee.workflow

@@ -2,82 +2,123 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING
 
 from fusee.log.batch import sections
 from fusee.record.group import decode_records, decode_section
+from fusee.testing.checkers.facts import batch_of
+from fusee.testing.device import PowerLost
+from fusee.testing.process_device import ProcessDevice
 from sim.scenarios.script import Moment, Written
-from tests.support.crash_device import CrashDevice, Death, Failure
-from tests.support.facts import batch_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from fusee.log.batch import Batch
+    from fusee.testing.device import InFlight
+    from fusee.testing.process import Process
 
-class ScriptDevice(CrashDevice):
+
+class ScriptDevice(ProcessDevice):
     """One process's disk under a script."""
 
-    def __init__(self, *, flush_ns: int = 100_000) -> None:
-        super().__init__(flush_ns=flush_ns)
-        self.moments: list[Moment] = []
+    def __init__(self, process: Process, moments: list[Moment]) -> None:
+        super().__init__(process)
         self.views: list[int] = []
         """Views of the batches that were written, in order."""
         self.batches: list[tuple[str, int]] = []
         """Where they were written."""
+        self._moments = moments
+        self._changes = 0
+        self._dies_next = False
         self._forgets = False
 
-    def next_life(self) -> ScriptDevice:
-        """Return the disk as the next process finds it."""
-        other = ScriptDevice(flush_ns=self.flush_ns)
-        other.content = {name: bytearray(data) for name, data in self.content.items()}
-        other.free = self.free
-        return other
+    # ------------------------------------------------------------ calls
 
-    def write(self, file: str, offset: int, data: bytes | memoryview) -> None:
-        """Write, unless the script has something else in mind."""
-        batch = batch_of(file, offset, bytes(data))
-        records: list[Written] = []
+    def begin(self, file: str, offset: int, data: bytes | memoryview) -> InFlight:
+        """Put a write in flight."""
+        self._check_doom()
+        return super().begin(file, offset, data)
+
+    def complete(self, write: InFlight) -> None:
+        """Let a write land, unless the script has something else in mind."""
+        batch = batch_of(write.name, write.offset, write.data)
+        moment = self._comes(write.name, [] if batch is None else _records(batch), is_whole=False)
+        if moment is not None:
+            self._happen(moment, write)
+        elif self._forgets:
+            self.in_flight.remove(write)  # Reported as done, and never done.
+            return
         if batch is not None:
             self.views.append(batch.view)
-            self.batches.append((file, offset))
-            for _, section in sections(batch):
-                for group in decode_section(section):
-                    run = f"{group.workflow_id}/{group.ordinal}"
-                    records += [
-                        Written(run, type(record).__name__, getattr(record, "position", 0))
-                        for record in decode_records(bytes(group.records))
-                    ]
-        if self._forgets:
-            self.lies.add(self.call_count + 1)
-        self._look(file, records, is_whole=False)
-        super().write(file, offset, data)
+            self.batches.append((write.name, write.offset))
+        super().complete(write)
+
+    def _happen(self, moment: Moment, write: InFlight) -> None:
+        match moment.deed, moment.fate:
+            case "crash", "told":
+                self._dies_next = True
+            case "crash", "torn":
+                self.crash(Random(moment.seed), garbage=0.0)
+                self._die()
+            case "crash", fate:
+                if fate == "landed":
+                    write.file.put(write.offset, write.data)
+                self._die()
+            case "fail", _:
+                self.fail_after(0, Random(moment.seed))
+            case "fail-once", _:
+                self._forgets = True
+                self.in_flight.remove(write)
+                raise OSError(5, "injected, once")
+            case _:
+                self.lose_after(0)
 
     def create(self, file: str, chunks: Iterable[bytes | memoryview]) -> None:
         """Make a file, unless the script has something else in mind."""
-        self._look(file, [], is_whole=True)
+        self._name(file)
         super().create(file, chunks)
 
     def rename(self, old: str, new: str) -> None:
         """Rename a file, unless the script has something else in mind."""
-        self._look(new, [], is_whole=True)
+        self._name(new)
         super().rename(old, new)
 
-    def _look(self, file: str, records: list[Written], *, is_whole: bool) -> None:
-        call = self.call_count + 1
-        for moment in self.moments:
-            if not self.is_dead and moment.comes(call, file, records, is_whole=is_whole):
-                self._happen(moment, call)
+    def _name(self, file: str) -> None:
+        self._check_doom()
+        moment = self._comes(file, [], is_whole=True)
+        if moment is not None:
+            assert (moment.deed, moment.fate) == ("crash", "lost"), "a name appears, or does not"
+            self._die()
 
-    def _happen(self, moment: Moment, call: int) -> None:
-        match moment.deed:
-            case "crash" if moment.fate == "told":
-                self.death = Death(call + 1, "lost")
-            case "crash":
-                self.death = Death(call, moment.fate, moment.seed)  # type: ignore[arg-type]
-            case "fail":
-                self.failure = Failure(call)
-            case "fail-once":
-                self._forgets = True
-                raise OSError(5, f"injected at call {call}")
-            case "lie":
-                self.lies.add(call)
+    # ------------------------------------------------------------ fate
+
+    def _comes(self, file: str, records: list[Written], *, is_whole: bool) -> Moment | None:
+        self._changes += 1
+        for moment in self._moments:
+            if moment.comes(self._changes, file, records, is_whole=is_whole):
+                return moment
+        return None
+
+    def _check_doom(self) -> None:
+        if self._dies_next:
+            self._die()
+
+    def _die(self) -> None:
+        self.in_flight.clear()
+        self._process.die()
+        raise PowerLost
+
+
+def _records(batch: Batch) -> list[Written]:
+    return [
+        Written(
+            f"{group.workflow_id}/{group.ordinal}",
+            type(record).__name__,
+            getattr(record, "position", 0),
+        )
+        for _, section in sections(batch)
+        for group in decode_section(section)
+        for record in decode_records(bytes(group.records))
+    ]

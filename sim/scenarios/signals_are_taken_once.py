@@ -8,8 +8,7 @@ import fusee
 from fusee import Context, Query, Signal
 
 if TYPE_CHECKING:
-    from sim.scenarios.apps import Client
-    from tests.support.ledger import ExternalService
+    from sim.scenarios.apps import Client, Service
 
 from sim.scenarios.play import Play
 
@@ -18,7 +17,7 @@ progress = Query[None, list[str]]("progress")
 
 
 class Twice:
-    def workflows(self, service: ExternalService) -> list:
+    def workflows(self, service: Service) -> list:
         @fusee.workflow
         async def twice(ctx: Context) -> list[str]:
             seen: list[str] = []

@@ -8,8 +8,7 @@ import fusee
 from fusee import Context, Signal
 
 if TYPE_CHECKING:
-    from sim.scenarios.apps import Client
-    from tests.support.ledger import ExternalService
+    from sim.scenarios.apps import Client, Service
 
 from sim.scenarios.play import Play
 
@@ -19,7 +18,7 @@ word = Signal[str]("word")
 class Buffered:
     """Two signals come while the run waits for a step that ends only in the second life."""
 
-    def workflows(self, service: ExternalService) -> list:
+    def workflows(self, service: Service) -> list:
         async def block() -> str:
             service.call()
             await self.client.until(lambda: self.client.life > 1)

@@ -368,3 +368,24 @@ def test_a_closing_engine_says_so(tmp_path):
 
     assert isinstance(refused, Refused)
     assert refused.kind == "closing"
+
+
+@pytest.mark.parametrize("bad", ["", " ", "\t\n", "a\0b", "x" * 513, "é" * 257], ids=ascii)
+def test_an_id_that_names_nothing_is_refused_at_the_socket_and_nothing_is_appended(tmp_path, bad):
+    with live(tmp_path) as owner:
+        owner.start(shop.checkout, "order-1", "tea")
+        owner.until_waiting("order-1", 3)
+        node = owner.engine.life.assembly.node
+        appended = node.appended
+
+        for request in (
+            AskRun(bad),
+            AskQuery(bad, "cart", b""),
+            SendSignal(bad, "review", b"true", "id"),
+            SendSignal("order-1", bad, b"true", "id"),
+            SendSignal("order-1", "review", b"true", bad),
+        ):
+            refused = ask(tmp_path, request)
+            assert isinstance(refused, Refused)
+            assert refused.kind == "invalid"
+        assert node.appended == appended

@@ -44,7 +44,7 @@ def test_a_violation_is_shrunk_to_a_command_that_shows_it_again(capsys):
     assert "the last 40 events:" in out
     first, last = re.findall(r"replay: python -m sim.swarm (.+)", out)
     assert "--without" not in first
-    assert "--without rot --without torn" in last
+    assert "--without rot,torn" in last
     assert "--clients 2" in last
     assert int(re.search(r"--events (\d+)", last).group(1)) in range(37, 40)
 

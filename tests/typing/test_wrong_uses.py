@@ -16,6 +16,7 @@ import asyncio
 from typing import Any
 import fusee
 from fusee import Context, Engine, Query, Signal, workflow
+from fusee.testing import Faults, Simulator
 from tests.typing.test_checkout import Order, Quote, charge, checkout, price, review
 
 count = Query[None, int]("count")
@@ -46,6 +47,17 @@ WRONG = {
     "wrong query answer": 'x: str = await engine.get(checkout, "id").query(count)',
     "a plain function as workflow": 'await engine.start(price, "id")',
     "a sync workflow": "workflow(sync_step)",
+    "a stub of another result": "sim.stub(charge, lambda quote: 3)",
+    "a stub of another result of a sync step": "sim.stub(sync_step, lambda x: 3)",
+    "a stub without the argument": "sim.stub(charge, lambda: 'ch')",
+    "a simulator of one workflow": "Simulator(checkout)",
+    "a simulator of functions": "Simulator([price])",
+    "a chance that is none": "Faults(crash='often')",
+    "a wrong start in the simulator": 'await sim.engine.start(checkout, "id", "tea")',
+    "a wrong result in the simulator": 'x: int = await sim.engine.get(checkout, "id").result()',
+    "a wrong signal in the simulator": 'await sim.engine.get(checkout, "id").signal(review, 3)',
+    "a scenario that is none": "sim.run(lambda sim: None)",
+    "no duration": "await sim.advance(None)",
 }
 
 RIGHT = [
@@ -69,12 +81,16 @@ RIGHT = [
     "i: int = await engine.get(checkout, 'id').query(count)",
     "print(await engine.get(checkout, 'id').query(at, 3))",
     "ctx.on_query(count)(lambda: 3)",
+    "sim.stub(charge, lambda quote: 'ch'); sim.stub(sync_step, lambda x: 's')",
+    "sim.stub(charge, charge); sim.stub(price, price, varies=True).effects()[0].key",
+    "r4: str | None = await sim.engine.run(checkout, 'id', Order('tea', 1))",
+    "i2: int = await sim.engine.get(checkout, 'id').query(count)",
 ]
 
 
 def program(lines: list[str]) -> str:
     body = "".join(f"    {line}\n" for line in lines)
-    return f"{PREFIX}\nasync def use(ctx: Context, engine: Engine) -> None:\n{body}"
+    return f"{PREFIX}\nasync def use(ctx: Context, engine: Engine, sim: Simulator) -> None:\n{body}"
 
 
 def mypy(path: Path, source: str) -> list[tuple[int, str]]:

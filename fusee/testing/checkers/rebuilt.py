@@ -47,4 +47,4 @@ def _key(run: Run | Finished) -> str:
 
 
 def _status(run: Run | Finished) -> object:
-    return run.status if isinstance(run, Finished) else run.closed_status
+    return run.closed_status

@@ -12,7 +12,7 @@ from fusee.log.superblock import Unknown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fusee.io.file_log import Recovered
+    from fusee.io.recovered import Recovered
     from fusee.log.batch import Batch
     from fusee.log.superblock import Superblock
     from fusee.testing.checkers.recoverable import Forecast

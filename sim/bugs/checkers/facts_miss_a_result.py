@@ -1,5 +1,5 @@
 DESCRIPTION = "The checker of steps does not read the results of second positions."
-MODULE = "tests.support.facts"
+MODULE = "fusee.testing.checkers.facts"
 FRAGMENT = "            case Completed():"
 INSTEAD = "            case Completed() if record.position != 2:"
 LEVEL = "full"

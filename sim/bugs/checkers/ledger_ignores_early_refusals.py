@@ -1,5 +1,5 @@
 DESCRIPTION = "The ledger counts refusals, and does not ask what they rest on."
-MODULE = "tests.support.ledger"
+MODULE = "fusee.testing.checkers.ledger"
 FRAGMENT = "        if run not in rests_on:"
 INSTEAD = "        if run not in rests_on and not self.refusals:"
 LEVEL = "full"

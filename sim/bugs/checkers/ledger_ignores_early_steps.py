@@ -1,5 +1,5 @@
 DESCRIPTION = "The ledger does not mind a step whose scheduled record is not durable."
-MODULE = "tests.support.ledger"
+MODULE = "fusee.testing.checkers.ledger"
 FRAGMENT = """\
         if scheduled is None:
             self.blame(f"step {key} ran before its scheduled record was durable")

@@ -1,0 +1,74 @@
+"""Frames that were never written: sound in themselves, and wrong in one thing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fusee.base.checksum import hash128
+from fusee.base.ids import OpNumber
+from fusee.base.limits import BLOCK_SIZE
+from fusee.log.batch import build_batch
+from fusee.log.frame import FrameKind, encode_frame_into, frame_bytes
+from fusee.log.segment import BadSegment, choose_header, segment_number
+from sim.byte.foreign import OUR_GROUP
+
+if TYPE_CHECKING:
+    from fusee.log.superblock import Stored
+    from fusee.testing.checkers.written import Written
+    from fusee.testing.disk import Disk
+
+
+def forge(name: str, disk: Disk, written: Written, stored: Stored) -> tuple[str, int, bytes] | None:
+    """Return file, offset and bytes of a frame behind the last one, wrong in what is named.
+
+        later-frame        a frame format of a later build
+        later-batch        a batch format of a later build
+        install-bracket    a kind of frame that nothing writes yet
+        regressed          a view that the superblock does not know
+        stale-chain        a predecessor that is not there
+
+    None if there is no room for it.
+    """
+    if not written.frames or not written.frames[-1].is_done:
+        return None
+    last = written.frames[-1]
+    envelope, offset = last.envelope, last.offset + len(last.data)
+    found = [
+        (file_name, file)
+        for file_name, file in disk.names.items()
+        if file.number == last.file and segment_number(file_name) is not None
+    ]
+    if not found or offset + BLOCK_SIZE > len(found[0][1].image):
+        return None
+    file_name, file = found[0]
+    try:
+        header = choose_header([file.held(copy * BLOCK_SIZE, BLOCK_SIZE) for copy in range(2)])
+    except BadSegment:
+        return None
+    heads = [frame.envelope.body_hash for frame in written.frames if frame.batch_op]
+    prev = heads[-1] if heads else stored.superblock.base.hash
+    batch = build_batch(OUR_GROUP, 0, 0, OpNumber(envelope.op + 1), prev, 0, 1, [(0, b"forged")])
+    body = bytearray(batch.data)
+    if name == "later-batch":
+        body[4] = 2
+        body[104:120] = hash128(body[:104])
+    buffer = bytearray(frame_bytes(len(body)))
+    encode_frame_into(
+        memoryview(buffer),
+        offset,
+        header.file_key,
+        kind=FrameKind.INST_BEGIN if name == "install-bracket" else FrameKind.BATCH,
+        boot_count=envelope.boot_count,
+        local_seq=envelope.local_seq + 1,
+        log_gen=0,
+        accept_view=stored.superblock.log_view + (name == "regressed"),
+        durable_op=0 if name == "stale-chain" else envelope.op,
+        op=envelope.op + 1,
+        prev_local=b"?" * 16 if name == "stale-chain" else envelope.hash,
+        body_hash=batch.hash,
+        body=bytes(body),
+    )
+    if name == "later-frame":
+        buffer[4] = 2
+        buffer[88:104] = hash128(buffer[:88])
+    return file_name, offset, bytes(buffer)
