@@ -118,7 +118,7 @@ class Written:
         self.seq_max = 0
         """Highest local_seq that any frame ever had, in force or not."""
         self._creating: bytes = b""
-        self._open: dict[int, FrameWritten] = {}
+        self._open: dict[InFlight, FrameWritten] = {}
 
     def clone(self) -> Written:
         """Return what was written so far; later writes change only the original."""
@@ -165,7 +165,7 @@ class Written:
             frame = FrameWritten(number, write.file.number, write, envelope)
             self.seq_max = max(self.seq_max, envelope.local_seq)
             self.frames.append(frame)
-            self._open[id(write)] = frame
+            self._open[write] = frame
         else:
             self._add_header(write.file.number, write.data)
 
@@ -181,7 +181,7 @@ class Written:
 
     def completed(self, write: InFlight) -> None:
         """A write is reported as durable."""
-        frame = self._open.pop(id(write), None)
+        frame = self._open.pop(write, None)
         if frame is not None:
             frame.is_done = True
 
