@@ -17,7 +17,7 @@ creates and renames.
 
     crash_after(calls, random)           power is lost inside a later changing call
     fail_after(calls, random, code)      a later changing call fails; nothing is written after
-    lose_after(calls)                    a later write is reported and never done
+    lose_after(calls)                    a later write is reported and never done; adds up
     misdirect_after(calls, distance)     a later write lands so many bytes further on
     fail_read_after(reads)               a later read fails, once
     misread_after(reads, random)         one block of a later read is its neighbour's, once
@@ -116,8 +116,9 @@ class SimDevice:
         self._buffer = bytearray(BLOCK_SIZE)
         self._cache: dict[tuple[int, int], bytes] = {}
         self._read_count = 0
-        self._crash_at = self._fail_at = self._lose_at = self._misdirect_at = _NEVER
+        self._crash_at = self._fail_at = self._misdirect_at = _NEVER
         self._fail_read_at = self._misread_at = _NEVER
+        self._lose_at: set[int] = set()
         self._crash_random: Random | None = None
         self._fail_random: Random | None = None
         self._misread_random: Random | None = None
@@ -143,7 +144,7 @@ class SimDevice:
 
     def lose_after(self, calls: int) -> None:
         """Report the write after `calls` more changing calls, and never do it."""
-        self._lose_at = self.call_count + calls
+        self._lose_at.add(self.call_count + calls)
 
     def misdirect_after(self, calls: int, distance: int) -> None:
         """Let the write after `calls` more changing calls land `distance` bytes further on."""
@@ -161,8 +162,9 @@ class SimDevice:
 
     def no_more_faults(self) -> None:
         """Forget what was set and has not happened."""
-        self._crash_at = self._fail_at = self._lose_at = self._misdirect_at = _NEVER
+        self._crash_at = self._fail_at = self._misdirect_at = _NEVER
         self._fail_read_at = self._misread_at = _NEVER
+        self._lose_at.clear()
 
     # ------------------------------------------------------------ the end of the process
 
@@ -239,7 +241,7 @@ class SimDevice:
         if self._watcher is not None:
             self._watcher.completed(write)
         write.file.put(write.offset, write.data)
-        if call == self._lose_at:
+        if call in self._lose_at:
             self.done.append("lost-write")
             self._lose(write)
         if call == self._misdirect_at:

@@ -265,7 +265,8 @@ class Worker:
     def _maybe_lose_copy(self) -> None:
         device, faults = self._world.device, self._faults
         if faults.random() < self._plan.rate("superblock"):
-            device.lose_after(int(faults.random() * 4))
+            for _ in range(1 + int(faults.random() * 3)):
+                device.lose_after(int(faults.random() * 4))
         elif faults.random() < self._plan.rate("misdirected"):
             device.misdirect_after(int(faults.random() * 4), COPY_DISTANCE)
 

@@ -17,7 +17,7 @@ from fusee.io.file_log import FileLog, Recovered
 from fusee.io.log_files import NewGroup
 from fusee.log import superblock as sb
 from fusee.log.segment import segment_number
-from fusee.testing.checkers.recoverable import Forecast, forecast
+from fusee.testing.checkers.recoverable import Forecast, copies_held, forecast
 from fusee.testing.checkers.reopened import check_opened, check_refused
 from fusee.testing.checkers.written import Written
 from fusee.testing.device import PowerLost, SimDevice
@@ -241,8 +241,14 @@ class World:
 
     def promise(self) -> None:
         """Note that the superblock as it is now may have been acted on."""
-        assert self.log is not None
-        self.promised_sequence = self.written.sequence_max
+        sequence = self.written.sequence_max
+        if sequence == self.promised_sequence:
+            return
+        self.promised_sequence = sequence
+        copies = copies_held(self.disk, self.written, sequence)
+        # What was read back wrongly, or rots meanwhile, is not the log's doing.
+        if copies < sb.WRITE_QUORUM and not (self.is_misled() or self.plan.is_beyond):
+            raise Broken(f"a superblock was acted on that only {copies} copies hold")
 
     # ------------------------------------------------------------ the end of a process
 

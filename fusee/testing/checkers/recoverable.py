@@ -61,6 +61,10 @@ def forecast(disk: Disk, written: Written) -> Forecast:
         return Forecast(must_refuse=must, stored=stored)
     may = may or doubt
     frames = [frame for frame in written.frames if frame.segment in files]
+    base = stored.superblock.base.segment
+    for frame in written.frames:
+        if frame.is_done and frame.segment >= base and frame.segment not in files:
+            return Forecast(must_refuse=f"segment {frame.segment} is gone, and it held frames")
     remains = [frame for frame in written.remains if frame.segment in files]
     return _chain(files, frames, remains, stored, may, is_sound=not disk.has_damage())
 
@@ -68,19 +72,30 @@ def forecast(disk: Disk, written: Written) -> Forecast:
 # ---------------------------------------------------------------- superblock
 
 
-def _superblock(disk: Disk, written: Written) -> tuple[Stored | None, str]:
-    """Return the superblock that an opening must use, and why it may not, or why there is none."""
+def copies_held(disk: Disk, written: Written, sequence: int) -> int:
+    """Return how many sound copies of one update the platters hold."""
+    return sum(stored.sequence == sequence for stored in _sound_copies(disk, written))
+
+
+def _sound_copies(disk: Disk, written: Written) -> list[Stored]:
     file = disk.names.get(sb.FILE)
-    if file is None:
-        return None, "the superblock is gone"
     sound: list[Stored] = []
+    if file is None:
+        return sound
     for index in range(sb.COPY_COUNT):
         offset = sb.copy_offset(index)
-        block = file.held(offset, BLOCK_SIZE)
-        meant_for, stored = written.copies.get(block, (-1, None))
+        meant_for, stored = written.copies.get(file.held(offset, BLOCK_SIZE), (-1, None))
         # A copy that landed in another's place is no copy.
         if stored is not None and meant_for == index and file.can_read(offset, BLOCK_SIZE):
             sound.append(stored)
+    return sound
+
+
+def _superblock(disk: Disk, written: Written) -> tuple[Stored | None, str]:
+    """Return the superblock that an opening must use, and why it may not, or why there is none."""
+    if sb.FILE not in disk.names:
+        return None, "the superblock is gone"
+    sound = _sound_copies(disk, written)
     checksums = [stored.checksum for stored in sound]
     agreed = [stored for stored in sound if checksums.count(stored.checksum) >= sb.OPEN_QUORUM]
     if not agreed:
