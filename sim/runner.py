@@ -108,7 +108,8 @@ class Worker:
         """End it now; its stacks are written first."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGUSR1)
-            time.sleep(_STACKS_S)
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(_STACKS_S)
             self.process.kill()
 
     def close(self) -> None:

@@ -148,7 +148,10 @@ def run_campaign(given: argparse.Namespace, job: Job, seeds: range, living: Livi
         on_outcome=on_outcome,
         recheck_python=given.recheck_python,
     )
-    campaign.run(tick)
+    try:
+        campaign.run(tick)
+    except KeyboardInterrupt:
+        living.say("interrupted; so far:")
     living.end()
     tally.counters["rechecked"] = campaign.rechecked
     return tally

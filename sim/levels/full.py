@@ -18,8 +18,10 @@ from fusee.log.segment import SegmentSizes, segment_number
 from fusee.sdk.current import current_step
 from fusee.testing.checkers.facts import Facts, batch_of, facts_of
 from fusee.testing.checkers.ledger import Ledger
+from fusee.testing.checkers.leftover import leftover_timers
 from fusee.testing.checkers.rebuilt import differences
 from fusee.testing.checkers.timers import early_timers
+from fusee.testing.checkers.unread import misread_signals
 from fusee.testing.checkers.waiting import forgotten
 from fusee.testing.device import PowerLost, SimDevice
 from fusee.testing.outcome import SeedOutcome, Verdict
@@ -203,14 +205,14 @@ class Witness(Watcher):
         """Look into the process while nothing moves."""
         core = process.engine.life.core
         random = self._random
-        for text in forgotten(core):
+        for text in (*forgotten(core), *leftover_timers(core)):
             self._ledger.blame(text)
         node = process.engine.life.assembly.node
         disk = self.world.disk
         if not node.uncommitted and random.random() < 0.008 and not disk.has_damage():
             self.counters["rebuilds"] += 1
             device = SimDevice(disk.clone())
-            for text in differences(core.table, device):
+            for text in (*differences(core.table, device), *misread_signals(core)):
                 self._ledger.blame(text)
         if random.random() < self._weather.evict:
             self.world.marks.hit("fault:evict")

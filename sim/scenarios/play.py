@@ -21,6 +21,9 @@ from fusee.engine.run import Run
 from fusee.log.segment import SegmentSizes
 from fusee.testing.checkers.facts import Facts, facts_of
 from fusee.testing.checkers.ledger import Ledger
+from fusee.testing.checkers.leftover import leftover_timers
+from fusee.testing.checkers.unread import misread_signals
+from fusee.testing.checkers.waiting import forgotten
 from fusee.testing.device import SimDevice
 from fusee.testing.world import SMALL, Settings, Stuck, Watcher, World
 from sim.scenarios import ScenarioFailed
@@ -200,7 +203,7 @@ class Play(Watcher):
             return None  # It is damaged: then the opening has to say so.
 
     def _closed_well(self, engine: Engine) -> None:
-        """After an orderly close: what functions brought is recorded, and no timer is left over."""
+        """After an orderly close what functions brought is recorded."""
         facts, life = self.ledger.facts, engine.life
         cut_off = {attempt.key for attempt in life.runner.running}
         for call in self.service.calls[self._calls_before :]:
@@ -209,8 +212,12 @@ class Play(Watcher):
             )
             if not known and call.key in facts.scheduled and call.key not in cut_off:
                 self.ledger.blame(f"step {call.key} ended before an orderly close, unrecorded")
-        if not life.core.table.open_count and life.core.timers.live:
-            self.ledger.blame(f"no run is open and timers are left: {life.core.timers.live}")
+
+    def on_idle(self, process: Process) -> None:
+        """Look into the process while nothing moves."""
+        core = process.engine.life.core
+        for text in (*forgotten(core), *leftover_timers(core), *misread_signals(core)):
+            self.ledger.blame(text)
 
     def _blame_held(self) -> None:
         process = self.world.process

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import fusee
@@ -29,6 +30,7 @@ class Hasty:
     async def drive(self, client: Client) -> None:
         await client.start(self.hasty, "one")
         await client.result("one")
+        await asyncio.sleep(1)  # Long enough to be idle for a moment.
 
 
 def play(play: Play) -> None:

@@ -40,9 +40,10 @@ def forgotten(core: Core) -> Iterator[str]:
 def _can_wake(run: Run, op: PendingOp) -> bool:
     if op.kind is OpKind.STEP:
         return op.position in run.in_flight or op.position in run.timers
-    if op.due_us and op.position in run.timers:
-        return True
     if op.kind is OpKind.WAIT:
         assert run.signals is not None
-        return op in run.signals.waiting.get(op.name, ())
-    return False
+        if run.signals.unread.get(op.name):
+            return False  # It is there, and nobody hands it over.
+        if op in run.signals.waiting.get(op.name, ()):
+            return True
+    return bool(op.due_us) and op.position in run.timers
