@@ -371,6 +371,9 @@ class SimDevice:
             raise OSError(errno.EIO, "injected", file)
         if not platter.can_read(offset, size):
             raise OSError(errno.EIO, "unreadable unit", file)
+        if not self._cache and number != self._misread_at:
+            with memoryview(platter.image) as image:
+                return bytes(image[offset : offset + size])  # One copy, for scans of megabytes.
         data = platter.image[offset : offset + size]
         if self._cache:
             for (owner, start), block in self._cache.items():

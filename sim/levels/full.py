@@ -101,7 +101,7 @@ def draw_weather(random: Random, without: frozenset[str]) -> Weather:
         chances,
         random.choice([0.005, 0.03]) if family("flush-fail") else 0.0,
         random.choice([0.1, 0.4]) if family("damage") else 0.0,
-        random.choice([0.01, 0.2]) if family("evict") else 0.0,
+        random.choice([0.01, 0.06]) if family("evict") else 0.0,
         random.choice([1_000, 10_000_000, 3_600_000_000]) if family("clock") else 0,
         Settings(
             sizes=SegmentSizes(first_bytes=sizes[0] * 1024, next_bytes=sizes[1] * 1024),
@@ -211,7 +211,7 @@ class Witness(Watcher):
         disk = self.world.disk
         if not node.uncommitted and random.random() < 0.008 and not disk.has_damage():
             self.counters["rebuilds"] += 1
-            device = SimDevice(disk.clone())
+            device = SimDevice(disk)
             for text in (*differences(core.table, device), *misread_signals(core)):
                 self._ledger.blame(text)
         if random.random() < self._weather.evict:
@@ -236,7 +236,7 @@ class Witness(Watcher):
 
 def _readable_facts(world: World) -> Facts | None:
     try:
-        return facts_of(SimDevice(world.disk.clone()))
+        return facts_of(SimDevice(world.disk))
     except (AcknowledgedDataLost, DirectoryRefused, OSError):
         return None  # It is damaged: then the opening has to say so.
 
