@@ -217,7 +217,8 @@ def _looks_unwritten(frame: FrameWritten, files: dict[int, File]) -> bool:
 
 def _witness(later: list[FrameWritten], files: dict[int, File], op: int) -> str:
     for frame in later:
-        if frame.envelope.durable_op >= op and frame.has_envelope(files[frame.segment]):
+        durable_op = max(frame.envelope.durable_op, frame.done_op)
+        if durable_op >= op and frame.has_envelope(files[frame.segment]):
             return f"the frame in segment {frame.segment} at {frame.offset} is a witness"
     return ""
 
