@@ -40,7 +40,8 @@ def print_run(info: RunInfo, journal: list[JournalEntry] | None) -> None:
         print_table(PENDING_HEADER, rows, _INDENT)
     unread = ", ".join(f"{visible(n)} ×{count}" for n, count in info.unread_signals.items())
     key = f"{visible(info.id)}/{info.ordinal}/<pos>"
-    click.echo(f"unread signals: {unread or 'none'}      keys: {key}")
+    code = f"      code: {visible(info.code)}" if info.code else ""
+    click.echo(f"unread signals: {unread or 'none'}      keys: {key}{code}")
 
 
 def journal_cells(entry: JournalEntry) -> tuple[str, ...]:

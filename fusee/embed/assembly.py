@@ -6,10 +6,11 @@ on some storage.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,13 +21,15 @@ from fusee.base.checksum import NO_HASH
 from fusee.base.errors import DirectoryRefused
 from fusee.base.ids import BatchHash, Epoch, OpNumber, View
 from fusee.base.limits import SHARD_COUNT
+from fusee.embed.beside import StillWorking, beside
 from fusee.engine.recovery import Recovery
-from fusee.io.calibration import open_device
+from fusee.io.calibration import calibrate
 from fusee.io.directory import Directory
 from fusee.io.file_device import FileDevice
 from fusee.io.file_log import FileLog
 from fusee.io.log_files import NewGroup
 from fusee.io.submitter import Submitter
+from fusee.io.surroundings import thread_aside
 from fusee.log.superblock import BatchId
 from fusee.node.local_node import LocalNode
 from fusee.node.memory_log import MemoryLog
@@ -37,13 +40,16 @@ from fusee.vr.state import ReplicaState, ReplicaStatus
 if TYPE_CHECKING:
     from fusee.base.clock import Clock
     from fusee.engine.table import RunTable
+    from fusee.io.surroundings import Aside
     from fusee.log.device import Device
     from fusee.log.segment import SegmentSizes
 
 Wake = Callable[[Callable[[], None]], object]
 """Runs a function on the owner's loop, from any thread."""
-Assemble = Callable[["Clock", Wake], "Assembly"]
+Assemble = Callable[["Clock", Wake], "Assembly | Awaitable[Assembly]"]
 """How an engine gets what lies below its core."""
+RunAside = Callable[[Callable[[], None], str], "Aside"]
+"""Does work beside the loop."""
 
 MakeSubmitter = Callable[["Device", Wake, "Clock"], Submitter]
 """How an engine gets its way to the disk."""
@@ -95,15 +101,21 @@ def assemble_memory(clock: Clock, wake: Wake) -> Assembly:
     return Assembly(LocalNode(state, MemoryLog(), clock), recovery.table, SEAL_SLOW_S, ())
 
 
-def assemble_directory(path: Path, clock: Clock, wake: Wake) -> Assembly:
+async def assemble_directory(
+    path: Path, clock: Clock, wake: Wake, *, run_aside: RunAside = thread_aside
+) -> Assembly:
     """Open a directory: lock, device, log, recovered runs, and the view this process leads.
 
-    Raises `DirectoryLocked`, `DirectoryRefused`, `AcknowledgedDataLost`; nothing is held then.
+    Measuring a disk takes half a second the first time, which the application need not wait for.
+
+    Raises `DirectoryLocked`, `DirectoryRefused`, `AcknowledgedDataLost`; nothing is held then,
+    nor after a cancellation.
     """
     directory = Directory.acquire(path)
     device: FileDevice | None = None
     try:
-        device = open_device(path)
+        calibration = await beside(lambda: calibrate(path), "fusee-calibration", run_aside, wake)
+        device = FileDevice(path, calibration.method, calibration.flush_ns)
         for name in device.remove_unfinished():
             LOGGER.info("%s: removed %s, which a crash left half made", path, name)
         assembly = assemble_on(device, directory, clock, wake, reads_ahead=True)
@@ -112,9 +124,13 @@ def assemble_directory(path: Path, clock: Clock, wake: Wake) -> Assembly:
         device.open_to_write(assembly.log.file)
         return assembly
     except BaseException as error:
+        if isinstance(error, StillWorking):
+            directory.withhold_release("a measurement of its disk has not returned")
         abandon(directory, device)
         if isinstance(error, OSError):
             raise _refusal(path, error) from error
+        if isinstance(error, StillWorking):
+            raise asyncio.CancelledError from error
         raise
 
 

@@ -90,7 +90,8 @@ class Life:
         install_ordered_set()
         install_wait_for()
         check_ordered_set()
-        self.assembly = self._assemble(self.surroundings.clock, self._wake_from_thread)
+        assembled = self._assemble(self.surroundings.clock, self._wake_from_thread)
+        self.assembly = assembled if isinstance(assembled, Assembly) else await assembled
         try:
             for report in self.assembly.reports:
                 LOGGER.warning("%s", report)

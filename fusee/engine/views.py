@@ -79,6 +79,8 @@ class RunInfo(msgspec.Struct, frozen=True):
     waits_for_nothing: str | None = None
     """Said of a run that nothing can wake: its code waits, and for no operation. Known only
     while the code is in memory."""
+    code: str | None = None
+    """Where the code waits: "file:line in function". Known only while it is in memory."""
 
 
 class JournalEntry(msgspec.Struct, frozen=True):
@@ -163,7 +165,16 @@ def describe(run: Run | Finished) -> RunInfo:
         if closed and closed.payload and _failed(closed)
         else None,
         waits_for_nothing=_waits_for_nothing(run) if isinstance(run, Run) else None,
+        code=_code(run) if isinstance(run, Run) else None,
     )
+
+
+def _code(run: Run) -> str | None:
+    """Say where the code of a run waits, None while it is not in memory or being replayed."""
+    program = run.program
+    if program is None or program.machine.history is not None:
+        return None
+    return program.rest().source or None
 
 
 def _waits_for_nothing(run: Run) -> str | None:
@@ -177,7 +188,7 @@ def _waits_for_nothing(run: Run) -> str | None:
         return None
     if program.ending is not None or program.machine.history is not None:
         return None
-    where = program.rest().source
+    where = _code(run)
     at = f" at {where}" if where else ""
     return (
         f"the code waits{at} for something that only its own code could bring: it has no step, "

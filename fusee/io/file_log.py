@@ -121,18 +121,7 @@ class FileLog:
         scan.confirm(device.read)
         booted = next_boot(stored.superblock, end)
         stored = save_superblock(device, booted, stored)
-        writer = LogWriter(
-            end,
-            scan.starts,
-            scan.index,
-            prepared=scan.prepared,
-            spares=load_spares(device, booted),
-            sizes=sizes,
-            boot_count=booted.boot_count,
-            first_seq=booted.seq_floor,
-            log_gen=booted.log_gen,
-        )
-        log = cls(device, submitter, writer, stored)
+        log = cls(device, submitter, _writer_after(scan, device, booted, sizes), stored)
         return Recovered(log, booted, end, booted.ts_us, tuple(repaired), is_new)
 
     # ------------------------------------------------------------ state
@@ -383,6 +372,23 @@ class FileLog:
             self.fail(error)
             raise
         self._log_view = superblock.log_view
+
+
+def _writer_after(
+    scan: LogScan, device: Device, booted: Superblock, sizes: SegmentSizes
+) -> LogWriter:
+    """Return the writer that goes on where a scan ended."""
+    return LogWriter(
+        scan.end,
+        scan.starts,
+        scan.index,
+        prepared=scan.prepared,
+        spares=load_spares(device, booted),
+        sizes=sizes,
+        boot_count=booted.boot_count,
+        first_seq=booted.seq_floor,
+        log_gen=booted.log_gen,
+    )
 
 
 def _nobody(error: BaseException | None) -> None:

@@ -82,6 +82,15 @@ def _make_codec(annotation: Any, where: str, limit: int) -> Codec:
 _cached_codec = lru_cache(maxsize=4096)(_make_codec)
 
 
+def forget_codecs() -> None:
+    """Let go of what was worked out for classes that may be gone; it is worked out again.
+
+    For who makes the same classes over and over, as a simulator does that imports modules anew.
+    """
+    _cached_codec.cache_clear()
+    schema.forget_plans()
+
+
 def register_classes(annotation: Any, *, where: str) -> None:
     """Allow the classes that an annotation reaches in values without annotation.
 

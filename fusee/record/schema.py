@@ -84,6 +84,11 @@ def plan_of(annotation: Any) -> Plan:
     return known
 
 
+def forget_plans() -> None:
+    """Let go of the plans of annotations; those in use stay with their codecs."""
+    _plans.clear()
+
+
 def register(annotation: Any) -> None:
     """Allow the classes that `annotation` reaches in values without annotation."""
     for plan in reachable(plan_of(annotation)):

@@ -1,6 +1,7 @@
 """A hostile, repeatable world for everything that Fusee writes, and the checkers that watch it.
 
-For tests of your own workflows: `Simulator`, `Faults`, `Stub`, `across_seeds`, `Replayer` (docs/testing.md).
+For tests of your own workflows there are `Simulator`, `Faults`, `Stub`, `across_seeds` and
+`Replayer`; docs/testing.md shows them.
 """
 
 from __future__ import annotations

@@ -11,30 +11,31 @@ if TYPE_CHECKING:
     from random import Random
 
 _SHARE: Final = {
-    "before-write": 0.2,
-    "in-write": 0.25,
-    "after-write": 0.2,
-    "append": 0.1,
+    "before-write": 0.05,
+    "in-write": 0.1,
+    "after-write": 0.05,
+    "append": 0.2,
     "iteration": 0.02,
-    "before-call": 0.1,
-    "after-call": 0.3,
-    "before-ack": 0.2,
-    "after-ack": 0.1,
+    "before-call": 0.3,
+    "after-call": 1.0,
+    "before-ack": 0.7,
+    "after-ack": 0.3,
 }
-"""How `crash` is spread: each point has this part of it. Most of a process's life is waiting,
-so iterations are many and have little."""
+"""How `crash` is spread: each point has this part of it. Writes and iterations are many, most of
+them while a process opens, and would leave nothing of the deaths for what is rarer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
     """Chances between 0 and 1 of what may go wrong; by default nothing does.
 
-    crash: how likely the process dies around each write and each call of a step; another one
-    follows within a second. flush_fail: how likely a write fails, which stops the engine and
-    ends its process. cold_process: each life imports the modules of the workflows anew, so
-    that nothing they keep in globals or caches outlives a process. evict: how likely a run
-    leaves memory, and comes back by replay, whenever the process is idle and something has
-    happened since. deaths_max: after so many deaths there is peace.
+    crash: how likely the process dies around a call of a step and around an answer, and a fifth
+    of that around each write; another one follows within a second. flush_fail: how likely a
+    write fails, which stops the engine and ends its process. cold_process: each life imports
+    the modules of the workflows anew, so that nothing they keep in globals or caches outlives a
+    process. evict: how likely a run leaves memory, and comes back by replay, whenever the
+    process is idle and something has happened since. deaths_max: after so many deaths there
+    is peace.
 
     Raises ValueError for a chance that is none.
     """

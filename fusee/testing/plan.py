@@ -36,7 +36,7 @@ POINTS: Final = (
 )
 
 
-class Plan(Protocol):
+class FaultPlan(Protocol):
     """Decides over life and death."""
 
     def dies(self, life: int, point: str, passed: int) -> bool:

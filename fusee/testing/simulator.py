@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast, overl
 
 from fusee.base.durations import to_us
 from fusee.embed.programs import Registry
+from fusee.record.payload import forget_codecs
 from fusee.sdk.retry import Duration
 from fusee.sdk.step import spec_of
 from fusee.sdk.workflow import Workflow
@@ -176,6 +177,9 @@ class Simulator:
         except BaseException:
             self.world.abandon()
             raise
+        finally:
+            if self._cold is not None:
+                forget_codecs()  # Of the classes of all lives, which nobody else will let go.
         self._check(held, report.how_to_repeat(self.world))
         return result
 

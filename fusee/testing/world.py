@@ -20,7 +20,7 @@ from fusee.log.segment import SegmentSizes
 from fusee.testing.disk import Disk
 from fusee.testing.host_loop import HostLoop
 from fusee.testing.marks import Marks
-from fusee.testing.plan import Peace, Plan
+from fusee.testing.plan import FaultPlan, Peace
 from fusee.testing.process import Process
 from fusee.testing.scheduler import Scheduler
 from fusee.testing.seeds import stream
@@ -90,7 +90,7 @@ class World:
         seed: int,
         make_registry: Callable[[], Registry],
         *,
-        plan: Plan | None = None,
+        plan: FaultPlan | None = None,
         settings: Settings | None = None,
         disk: Disk | None = None,
         watcher: Watcher | None = None,
@@ -98,7 +98,7 @@ class World:
     ) -> None:
         self.seed = seed
         self.settings = settings or Settings()
-        self.plan: Plan = plan or Peace()
+        self.plan: FaultPlan = plan or Peace()
         self.random = stream(seed, "world")
         tie_break = stream(seed, "ties") if self.settings.shuffles_ties else None
         self.scheduler = Scheduler(tie_break)

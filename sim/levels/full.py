@@ -151,6 +151,7 @@ class Witness(Watcher):
         self._random = random
         self.world: World
         self.counters: Counter[str] = Counter()
+        self._newest_frame = ("", 0)
 
     def on_boot(self, process: Process) -> None:
         """Damage what the last life left, if the weather says so; then read what is there."""
@@ -171,16 +172,23 @@ class Witness(Watcher):
             )
 
     def _damage(self) -> None:
-        """Let a few units rot: in their places, or unreadable. The next opening must see it."""
+        """Let a few units rot: in their places, or unreadable. The next opening must see it.
+
+        Never in the newest durable frame: nothing later tells it from a write that was cut
+        off, and one disk alone cannot keep what it holds in one place only.
+        """
         random, disk = self._random, self.world.disk
-        segments = [name for name in disk.names if segment_number(name) is not None]
+        newest, end = self._newest_frame
+        segments = [
+            name for name in disk.names if segment_number(name) is not None and name <= newest
+        ]
         if not segments:
             return
         self.world.marks.hit("fault:damage")
         self.counters["fault:damage"] += 1
         for _ in range(random.randint(1, 2)):
             name = random.choice(sorted(segments))
-            units = len(disk.names[name].image) // 512
+            units = (end if name == newest else len(disk.names[name].image)) // 512
             unit = random.randrange(min(units, 200))
             if random.random() < 0.5:
                 disk.flip_bit(name, unit * 512 + random.randrange(512), random.randrange(8))
@@ -189,6 +197,8 @@ class Witness(Watcher):
 
     def on_durable(self, process: Process, file: str, offset: int, data: bytes) -> None:
         """Learn what has become durable."""
+        if segment_number(file) is not None:
+            self._newest_frame = (file, offset)
         batch = batch_of(file, offset, data)
         if batch is not None:
             self._ledger.facts.add(batch)

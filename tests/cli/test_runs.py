@@ -297,3 +297,19 @@ def test_a_run_that_nothing_can_wake_says_so(fusee, tmp_path):
     assert shown[2].startswith("nothing can wake it: the code waits at ")
     assert "test_runs.py" in shown[2]
     assert document["run"]["waits_for_nothing"] in shown[2]
+
+
+def test_the_footer_says_where_the_code_waits(fusee, shop_dir):
+    with live(shop_dir) as owner:
+        owner.until_waiting("order-1", 3)
+
+        *_, footer = lines_of(fusee("runs", "show", "order-1", "--dir", shop_dir))
+        document = json.loads(
+            fusee("runs", "show", "order-1", "--dir", shop_dir, "-o", "json").stdout
+        )
+    *_, from_files = lines_of(fusee("runs", "show", "order-1", "--dir", shop_dir))
+
+    keys, code = footer.split("      code: ")
+    assert re.fullmatch(r"tests/support/dev_shop\.py:\d+ in checkout", code)
+    assert document["run"]["code"] == code
+    assert from_files == keys

@@ -133,8 +133,10 @@ class Images:
 
     def __init__(self, trace: Trace, base: Path) -> None:
         self._trace = trace
+        self._base = base
         self._flushed = base / "flushed.img"
-        self._crashed = base / "crashed.img"
+        self._crashed = base / "crashed-0.img"
+        self._count = 0
         self._done = 0
         copy_sparse(trace.start, self._flushed)
 
@@ -146,6 +148,11 @@ class Images:
             with self._flushed.open("r+b") as image:
                 apply(image.fileno(), entries[self._done : last_flush])
             self._done = last_flush
+        # Always another file: the kernel may let go of the last one's loop device late, and
+        # mount would take that one again, with what it still has in its cache.
+        self._crashed.unlink(missing_ok=True)
+        self._count += 1
+        self._crashed = self._base / f"crashed-{self._count}.img"
         copy_sparse(self._flushed, self._crashed)
         random = Random(f"{seed}/{cut}")
         later = [entry for entry in entries[last_flush:cut] if entry.data is not None]

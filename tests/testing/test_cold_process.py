@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -153,3 +155,53 @@ async def again(ctx: Context) -> None:  # type: ignore[no-redef]
 def test_a_workflow_that_its_module_no_longer_holds_cannot_be_cold() -> None:
     with pytest.raises(ValueError, match="another workflow has its name in"):
         Simulator([first], faults=COLD)
+
+
+PACKAGE = {
+    "__init__.py": "from coldpkg.flow import flow\nfrom coldpkg.other import other\n",
+    "data.py": "shared = []\n",
+    "other.py": (
+        "from fusee import Context, workflow\n"
+        "seen = []\n"
+        "@workflow\n"
+        "async def other(ctx: Context) -> int:\n"
+        "    seen.append(1)\n"
+        "    return len(seen)\n"
+    ),
+    "flow.py": (
+        "from fusee import Context, workflow\n"
+        "from coldpkg import data\n"
+        "from coldpkg.other import other, seen\n"
+        "@workflow\n"
+        "async def flow(ctx: Context) -> list[int]:\n"
+        "    from coldpkg import other as again\n"
+        "    from coldpkg.flow import other as within\n"
+        "    seen.append(1)\n"
+        "    data.shared.append(1)\n"
+        "    return [len(seen), len(data.shared), int(other is within), int(other is again)]\n"
+    ),
+}
+
+
+def test_modules_of_a_package_that_import_each_other_get_copies_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "coldpkg").mkdir()
+    for name, text in PACKAGE.items():
+        (tmp_path / "coldpkg" / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    package = importlib.import_module("coldpkg")
+    flow, other = package.flow, package.other
+    modules = {name: module for name, module in sys.modules.items() if "coldpkg" in name}
+
+    async def scenario(sim: Simulator) -> list[object]:
+        first = [await sim.engine.run(flow, "f-1"), await sim.engine.run(other, "o-1")]
+        await sim.crash()
+        return [*first, await sim.engine.run(flow, "f-2"), await sim.engine.run(other, "o-2")]
+
+    said = Simulator([flow, other], faults=COLD).run(scenario)
+
+    # `coldpkg.other` is a workflow, which the package keeps: it is no module of a life.
+    assert said == [[1, 1, 1, 0], 2, [1, 2, 1, 0], 2]
+    assert (package.flow, package.other) == (flow, other)
+    assert modules == {name: module for name, module in sys.modules.items() if "coldpkg" in name}

@@ -161,6 +161,23 @@ def test_a_stub_may_be_async_and_is_asked_once_a_key_unless_its_answers_vary() -
     assert {call.key for call in pay.calls} == {"s-1/1/2"}
 
 
+def test_a_scenario_is_ordinary_asyncio_in_virtual_time() -> None:
+    sim, pay, _ = shop_of(8)
+
+    async def scenario(sim: Simulator) -> list[int]:
+        began = sim.now()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(3600):
+                await sim.engine.run(subscription, "s-0", 1)
+        assert timedelta(hours=1) <= sim.now() - began < timedelta(hours=1, seconds=1)
+        await asyncio.sleep(60)
+        runs = (sim.engine.run(subscription, f"s-{count}", count) for count in (1, 2, 3))
+        return await asyncio.gather(*runs)
+
+    assert sim.run(scenario) == [1, 2, 3]
+    assert len(pay.effects()) == 7
+
+
 SEEDS = range(1, 4)
 HASHES = (
     "from tests.testing.test_simulator import SEEDS, hash_of; "

@@ -1,4 +1,4 @@
-"""The recoverability oracle (O-1): what must the next opening of this directory say?
+"""The recoverability oracle: what must the next opening of this directory say?
 
 Decided from what was written and what the platters hold now, byte for byte, without asking
 the code that opens. `forecast` is asked before the opening; `fusee.testing.checkers.reopened`
