@@ -140,9 +140,8 @@ class FileLog:
             scan = LogScan(reader.read, device.files(), stored.superblock, is_alone=is_alone)
             for batch in scan.batches():
                 on_batch(batch)
-            end = scan.end
-        scan.confirm(device.read)
-        booted = next_boot(stored.superblock, end)
+        end = scan.confirm(device.read)
+        booted = next_boot(stored.superblock, end, scan.newest_segment)
         stored = save_superblock(device, booted, stored)
         writer = LogWriter(
             end,
