@@ -29,22 +29,11 @@ def forge(name: str, disk: Disk, written: Written, stored: Stored) -> tuple[str,
 
     None if there is no room for it.
     """
-    if not written.frames or not written.frames[-1].is_done:
+    place = _place(disk, written)
+    if place is None:
         return None
-    last = written.frames[-1]
-    envelope, offset = last.envelope, last.offset + len(last.data)
-    found = [
-        (file_name, file)
-        for file_name, file in disk.names.items()
-        if file.number == last.file and segment_number(file_name) is not None
-    ]
-    if not found or offset + BLOCK_SIZE > len(found[0][1].image):
-        return None
-    file_name, file = found[0]
-    try:
-        header = choose_header([file.held(copy * BLOCK_SIZE, BLOCK_SIZE) for copy in range(2)])
-    except BadSegment:
-        return None
+    file_name, offset, file_key = place
+    envelope = written.frames[-1].envelope
     heads = [frame.envelope.body_hash for frame in written.frames if frame.batch_op]
     prev = heads[-1] if heads else stored.superblock.base.hash
     batch = build_batch(OUR_GROUP, 0, 0, OpNumber(envelope.op + 1), prev, 0, 1, [(0, b"forged")])
@@ -56,7 +45,7 @@ def forge(name: str, disk: Disk, written: Written, stored: Stored) -> tuple[str,
     encode_frame_into(
         memoryview(buffer),
         offset,
-        header.file_key,
+        file_key,
         kind=FrameKind.INST_BEGIN if name == "install-bracket" else FrameKind.BATCH,
         boot_count=envelope.boot_count,
         local_seq=envelope.local_seq + 1,
@@ -72,3 +61,22 @@ def forge(name: str, disk: Disk, written: Written, stored: Stored) -> tuple[str,
         buffer[4] = 2
         buffer[88:104] = hash128(buffer[:88])
     return file_name, offset, bytes(buffer)
+
+
+def _place(disk: Disk, written: Written) -> tuple[str, int, int] | None:
+    """Return where the next frame goes, and the key of the file; None if nothing can go there."""
+    if not written.frames or not written.frames[-1].is_done:
+        return None
+    last = written.frames[-1]
+    offset = last.offset + len(last.data)
+    for name, file in disk.names.items():
+        if file.number != last.file or segment_number(name) is None:
+            continue
+        if offset + BLOCK_SIZE > len(file.image):
+            return None
+        try:
+            header = choose_header([file.held(copy * BLOCK_SIZE, BLOCK_SIZE) for copy in range(2)])
+        except BadSegment:
+            return None
+        return name, offset, header.file_key
+    return None

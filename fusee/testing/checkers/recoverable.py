@@ -1,4 +1,4 @@
-"""The recoverability oracle (O-1): what must the next opening of this directory say?
+"""The recoverability oracle: what must the next opening of this directory say?
 
 Decided from what was written and what the platters hold now, byte for byte, without asking
 the code that opens. `forecast` is asked before the opening; `fusee.testing.checkers.reopened`
@@ -8,7 +8,7 @@ compares.
     may_refuse      something is damaged of which the product cannot know whether it matters
     neither         it must open
 
-The rules of one disk alone (consensus.md 3.1 and 3.3, docs/internals/log.md): k is the first
+The rules of one disk alone (docs/internals/log.md): k is the first
 batch of the chain that is not there whole.
 
     a later whole envelope, or the superblock, says that k was durable   -> must refuse
