@@ -8,7 +8,7 @@ compares.
     may_refuse      something is damaged of which the product cannot know whether it matters
     neither         it must open
 
-The rules of one disk alone (consensus.md 3.1 and 3.3, docs/internals/log.md): k is the first
+The rules of one disk alone (docs/internals/log.md): k is the first
 batch of the chain that is not there whole.
 
     a later whole envelope, or the superblock, says that k was durable   -> must refuse
