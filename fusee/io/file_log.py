@@ -117,9 +117,8 @@ class FileLog:
             scan = LogScan(reader.read, device.files(), stored.superblock, is_alone=is_alone)
             for batch in scan.batches():
                 on_batch(batch)
-            end = scan.end
-        scan.confirm(device.read)
-        booted = next_boot(stored.superblock, end)
+        end = scan.confirm(device.read)
+        booted = next_boot(stored.superblock, end, scan.newest_segment)
         stored = save_superblock(device, booted, stored)
         log = cls(device, submitter, _writer_after(scan, device, booted, sizes), stored)
         return Recovered(log, booted, end, booted.ts_us, tuple(repaired), is_new)

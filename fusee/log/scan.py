@@ -75,6 +75,11 @@ class LogScan:
         used = len(self.starts)
         return self._headers[used] if used < len(self._headers) else None
 
+    @property
+    def newest_segment(self) -> int:
+        """Number of the newest segment there is, used or not."""
+        return self._headers[-1].number
+
     def batches(self) -> Iterator[Batch]:
         """Yield every batch in order. Raises `AcknowledgedDataLost`, `DirectoryRefused`."""
         walk = self._walk
@@ -91,14 +96,14 @@ class LogScan:
                 yield frame.batch
         self._end = self._close(walk)
 
-    def confirm(self, read: Read) -> None:
-        """Look again at an end that is in doubt, before anything is written over it.
+    def confirm(self, read: Read) -> LogEnd:
+        """Return the end; if it is in doubt, look again before anything is written over it.
 
         A block that came from the wrong place, or was changed on its way, is no damage: what
         lies there was perhaps acknowledged, and reads well now. `read` must not be a cache.
         """
         if self.end.is_certain:
-            return
+            return self.end
         first = self._walk.index
         windows = [Window(read, header) for header in self._headers[first:]]
         again = Walk(self._walk.chain, windows, self._walk.offset)
@@ -108,6 +113,7 @@ class LogScan:
                 f" {self.end.reason}, and then a whole batch. Nothing was opened or changed."
                 " Check the disk, its connection and the memory of this machine, then open again."
             )
+        return self.end
 
     def _read(self, file: str, offset: int, size: int) -> bytes:
         """Read through the device, noting the single blocks that it cannot read."""

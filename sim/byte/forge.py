@@ -13,7 +13,6 @@ from fusee.log.segment import BadSegment, choose_header, segment_number
 from sim.byte.foreign import OUR_GROUP
 
 if TYPE_CHECKING:
-    from fusee.log.segment import SegmentHeader
     from fusee.log.superblock import Stored
     from fusee.testing.checkers.written import Written
     from fusee.testing.disk import Disk
@@ -30,10 +29,10 @@ def forge(name: str, disk: Disk, written: Written, stored: Stored) -> tuple[str,
 
     None if there is no room for it.
     """
-    place = _behind_the_last(disk, written)
+    place = _place(disk, written)
     if place is None:
         return None
-    file_name, offset, header = place
+    file_name, offset, file_key = place
     envelope = written.frames[-1].envelope
     heads = [frame.envelope.body_hash for frame in written.frames if frame.batch_op]
     prev = heads[-1] if heads else stored.superblock.base.hash
@@ -46,7 +45,7 @@ def forge(name: str, disk: Disk, written: Written, stored: Stored) -> tuple[str,
     encode_frame_into(
         memoryview(buffer),
         offset,
-        header.file_key,
+        file_key,
         kind=FrameKind.INST_BEGIN if name == "install-bracket" else FrameKind.BATCH,
         boot_count=envelope.boot_count,
         local_seq=envelope.local_seq + 1,
@@ -64,8 +63,8 @@ def forge(name: str, disk: Disk, written: Written, stored: Stored) -> tuple[str,
     return file_name, offset, bytes(buffer)
 
 
-def _behind_the_last(disk: Disk, written: Written) -> tuple[str, int, SegmentHeader] | None:
-    """Return where the next frame would go, and the header of its segment."""
+def _place(disk: Disk, written: Written) -> tuple[str, int, int] | None:
+    """Return where the next frame goes, and the key of the file; None if nothing can go there."""
     if not written.frames or not written.frames[-1].is_done:
         return None
     last = written.frames[-1]
@@ -76,8 +75,8 @@ def _behind_the_last(disk: Disk, written: Written) -> tuple[str, int, SegmentHea
         if offset + BLOCK_SIZE > len(file.image):
             return None
         try:
-            copies = [file.held(copy * BLOCK_SIZE, BLOCK_SIZE) for copy in range(2)]
-            return name, offset, choose_header(copies)
+            header = choose_header([file.held(copy * BLOCK_SIZE, BLOCK_SIZE) for copy in range(2)])
         except BadSegment:
             return None
+        return name, offset, header.file_key
     return None

@@ -49,7 +49,7 @@ def tamper(name: str, disk: Disk, written: Written, stored: Stored, random: Rand
     if name.startswith("superblock"):
         return _superblock(name, disk, stored)
     if name.startswith("segment"):
-        return _segments(name, disk, random)
+        return _segments(name, disk, stored.superblock.base.segment, random)
     if name == "later-superblock":
         return _later_superblock(disk, stored)
     if name == "later-segment":
@@ -65,8 +65,9 @@ def tamper(name: str, disk: Disk, written: Written, stored: Stored, random: Rand
 # ---------------------------------------------------------------- files
 
 
-def _segments(name: str, disk: Disk, random: Random) -> str | None:
-    files = sorted(file for file in disk.names if segment_number(file) is not None)
+def _segments(name: str, disk: Disk, base: int, random: Random) -> str | None:
+    # What lies before the base is no longer needed, and only waits to be renamed.
+    files = sorted(file for file in disk.names if (segment_number(file) or 0) >= base)
     if not files:
         return None
     victim = random.choice(files)

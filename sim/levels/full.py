@@ -22,6 +22,7 @@ from fusee.testing.checkers.leftover import leftover_timers
 from fusee.testing.checkers.rebuilt import differences
 from fusee.testing.checkers.timers import early_timers
 from fusee.testing.checkers.unread import misread_signals
+from fusee.testing.checkers.views import Views
 from fusee.testing.checkers.waiting import forgotten
 from fusee.testing.device import PowerLost, SimDevice
 from fusee.testing.outcome import SeedOutcome, Verdict
@@ -146,6 +147,7 @@ class Witness(Watcher):
     def __init__(self, ledger: Ledger, weather: Weather, random: Random) -> None:
         self._ledger = ledger
         self._weather = weather
+        self._views = Views()
         self._random = random
         self.world: World
         self.counters: Counter[str] = Counter()
@@ -153,6 +155,7 @@ class Witness(Watcher):
 
     def on_boot(self, process: Process) -> None:
         """Damage what the last life left, if the weather says so; then read what is there."""
+        self._views.begin_life()
         world, ledger = self.world, self._ledger
         ledger.life = process.number
         if world.lives > 1 and self._random.random() < self._weather.damage:
@@ -199,6 +202,8 @@ class Witness(Watcher):
         batch = batch_of(file, offset, data)
         if batch is not None:
             self._ledger.facts.add(batch)
+            if wrong := self._views.note(batch.view):
+                self._ledger.blame(wrong)
             self.counters["batches"] += 1
 
     def on_idle(self, process: Process) -> None:

@@ -19,10 +19,11 @@ from fusee.base.errors import AcknowledgedDataLost, DirectoryRefused
 from fusee.embed.programs import Registry
 from fusee.engine.run import Run
 from fusee.log.segment import SegmentSizes
-from fusee.testing.checkers.facts import Facts, facts_of
+from fusee.testing.checkers.facts import Facts, batch_of, facts_of
 from fusee.testing.checkers.ledger import Ledger
 from fusee.testing.checkers.leftover import leftover_timers
 from fusee.testing.checkers.unread import misread_signals
+from fusee.testing.checkers.views import Views
 from fusee.testing.checkers.waiting import forgotten
 from fusee.testing.device import SimDevice
 from fusee.testing.world import SMALL, Settings, Stuck, Watcher, World
@@ -68,7 +69,7 @@ class Play(Watcher):
         self._app: App
         self._planned: list[Moment] = []
         self._moments: list[Moment] = []
-        self._view = 0
+        self._views = Views()
         self._calls_before = 0
         self._ended: asyncio.Future[Process] | None = None
 
@@ -171,6 +172,7 @@ class Play(Watcher):
         moments, self._planned = self._planned, []
         self.device = process.device = ScriptDevice(process, moments)
         self.ledger.life = process.number
+        self._views.begin_life()
         self._calls_before = len(self.service.calls)
         facts = self._facts()
         if facts is not None:
@@ -178,14 +180,14 @@ class Play(Watcher):
 
     def on_durable(self, process: Process, file: str, offset: int, data: bytes) -> None:
         """Learn what has become durable."""
-        self.ledger.facts.on_write(file, offset, data)
+        batch = batch_of(file, offset, data)
+        if batch is not None:
+            self.ledger.facts.add(batch)
+            if wrong := self._views.note(batch.view):
+                self.ledger.blame(wrong)
 
     def on_end(self, process: Process) -> None:
         """Check how a life has ended."""
-        views = self.device.views
-        if views and min(views) <= self._view:
-            self.ledger.blame(f"wrote in view {min(views)} after view {self._view}")
-        self._view = max([self._view, *views])
         is_orderly = process.refusal is None and not self.device.is_off
         stopped = process.engine.stopped
         is_faulty = any(moment.deed != "crash" and moment.has_come for moment in self._moments)

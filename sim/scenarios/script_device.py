@@ -25,10 +25,8 @@ class ScriptDevice(ProcessDevice):
 
     def __init__(self, process: Process, moments: list[Moment]) -> None:
         super().__init__(process)
-        self.views: list[int] = []
-        """Views of the batches that were written, in order."""
         self.batches: list[tuple[str, int]] = []
-        """Where they were written."""
+        """Where batches were written, in order."""
         self._moments = moments
         self._changes = 0
         self._dies_next = False
@@ -51,7 +49,6 @@ class ScriptDevice(ProcessDevice):
             self.in_flight.remove(write)  # Reported as done, and never done.
             return
         if batch is not None:
-            self.views.append(batch.view)
             self.batches.append((write.name, write.offset))
         super().complete(write)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 from random import Random
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fusee.base.errors import EngineError
+from fusee.base.errors import AcknowledgedDataLost, EngineError
 from fusee.log.batch import Batch
 from fusee.log.boot import SEQ_GAP
 from fusee.log.ending import EndClass
@@ -176,3 +177,17 @@ def test_every_boot_starts_above_what_the_last_one_can_have_written():
     device = RamDevice()
     floors = [open_log(device).log.superblock.seq_floor for _ in range(4)]
     assert [b - a for a, b in pairwise(floors)] == [SEQ_GAP] * 3
+
+
+def test_a_segment_that_a_crash_left_unnoted_is_missed_once_it_holds_frames():
+    opened = open_log(RamDevice())
+    opened.append()
+    plan = opened.log.plan_ahead(is_needed=True)
+    assert plan is not None
+    opened.log.carry_out(plan)  # And then the process dies, before the superblock knows.
+    again = open_log(opened.device, new=False)
+    again.append(25_000)
+    assert again.device.writes[-1][0] == plan.header.file
+    del again.device.content[plan.header.file]
+    with pytest.raises(AcknowledgedDataLost, match="the file is missing"):
+        open_log(again.device, new=False)

@@ -19,6 +19,7 @@ from fusee.record.kinds import (
     AttemptFailed,
     Closed,
     Completed,
+    Outcome,
     Scheduled,
     SignalReceived,
     Started,
@@ -44,6 +45,9 @@ class Facts:
         self.newest: dict[str, int] = {}
         """Highest ordinal of each ID."""
         self.contradictions: list[str] = []
+        self._unread: dict[tuple[str, str], list[int]] = defaultdict(list)
+        """Run and name -> numbers of signals that no wait has been given, oldest first."""
+        self._names: dict[tuple[str, int], str] = {}
         self.batch_count = 0
         self.record_count = 0
 
@@ -77,6 +81,8 @@ class Facts:
             case Completed():
                 self._once(self.completed, f"{run}/{record.position}", record)
                 self.values[run].append(record.payload)
+                if record.outcome == Outcome.SIGNAL:
+                    self._reads(run, record.number)
             case AttemptFailed():
                 key = f"{run}/{record.position}"
                 if record.attempt != self.attempts_failed.get(key, 0) + 1:
@@ -84,10 +90,22 @@ class Facts:
                 self.attempts_failed[key] = record.attempt
             case SignalReceived():
                 self._once(self.signals, (run, record.signal_id), record.payload)
+                self._names[run, record.number] = record.name
+                self._unread[run, record.name].append(record.number)
             case Closed():
                 self._once(self.closed, run, record)
             case _:
                 pass
+
+    def _reads(self, run: str, number: int) -> None:
+        """A wait was given a signal: the oldest of its name that nobody had."""
+        unread = self._unread[run, self._names.get((run, number), "")]
+        if number not in unread:
+            self.contradictions.append(f"{run}: signal {number} was read, and is not there")
+            return
+        if number != unread[0]:
+            self.contradictions.append(f"{run}: signal {number} was read before {unread[0]}")
+        unread.remove(number)
 
     def _begins(self, workflow_id: str, ordinal: int) -> None:
         before = self.newest.get(workflow_id, 0)

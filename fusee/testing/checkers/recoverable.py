@@ -8,7 +8,7 @@ compares.
     may_refuse      something is damaged of which the product cannot know whether it matters
     neither         it must open
 
-The rules of one disk alone (consensus.md 3.1 and 3.3, docs/internals/log.md): k is the first
+The rules of one disk alone (docs/internals/log.md): k is the first
 batch of the chain that is not there whole.
 
     a later whole envelope, or the superblock, says that k was durable   -> must refuse
@@ -217,7 +217,8 @@ def _looks_unwritten(frame: FrameWritten, files: dict[int, File]) -> bool:
 
 def _witness(later: list[FrameWritten], files: dict[int, File], op: int) -> str:
     for frame in later:
-        if frame.envelope.durable_op >= op and frame.has_envelope(files[frame.segment]):
+        durable_op = max(frame.envelope.durable_op, frame.done_op)
+        if durable_op >= op and frame.has_envelope(files[frame.segment]):
             return f"the frame in segment {frame.segment} at {frame.offset} is a witness"
     return ""
 

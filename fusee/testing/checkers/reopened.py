@@ -89,6 +89,8 @@ def _check_superblock(forecast: Forecast, recovered: Recovered, seq_max: int) ->
     wrong: list[str] = []
     if promises(booted) != promises(before):
         wrong.append(f"the superblock promises {promises(booted)}, stored was {promises(before)}")
+    if booted.segment_max < before.segment_max:
+        wrong.append("a segment that was made is forgotten")
     if booted.boot_count != before.boot_count + 1:
         wrong.append(f"boot {booted.boot_count} follows boot {before.boot_count}")
     if booted.seq_floor <= max(seq_max, before.seq_floor):
@@ -113,6 +115,5 @@ def promises(superblock: Superblock) -> tuple[object, ...]:
         superblock.log_view,
         superblock.vouch,
         superblock.checkpoint,
-        superblock.segment_max,
         superblock.commit_hint,
     )

@@ -33,15 +33,19 @@ HEADER_BYTES: Final = 96
 class FrameWritten:
     """One frame as it was handed to the disk."""
 
-    __slots__ = ("before", "data", "envelope", "file", "is_done", "offset", "segment")
+    __slots__ = ("before", "data", "done_op", "envelope", "file", "is_done", "offset", "segment")
 
-    def __init__(self, segment: int, file: int, write: InFlight, envelope: Envelope) -> None:
+    def __init__(
+        self, segment: int, file: int, write: InFlight, envelope: Envelope, done_op: int
+    ) -> None:
         self.segment = segment
         self.file = file
         self.offset = write.offset
         self.data = write.data
         self.before = write.before
         self.envelope = envelope
+        self.done_op = done_op
+        """What had been reported durable before it: what the frame has to say of that."""
         self.is_done = False
         """Reported as durable: what it carries may have been acknowledged."""
 
@@ -162,7 +166,7 @@ class Written:
             number = segment_number(write.name)
             assert number is not None, write.name
             envelope = decode_envelope(write.data[:UNIT_CONTENT])
-            frame = FrameWritten(number, write.file.number, write, envelope)
+            frame = FrameWritten(number, write.file.number, write, envelope, self.done_op)
             self.seq_max = max(self.seq_max, envelope.local_seq)
             self.frames.append(frame)
             self._open[write] = frame
