@@ -53,16 +53,24 @@ def too_long(source: str) -> list[str]:
     return found
 
 
-def classes_of(paths: list[Path]) -> dict[str, ast.ClassDef]:
-    trees = [ast.parse(path.read_text()) for path in paths]
-    return {n.name: n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.ClassDef)}
+Classes = dict[str, list[ast.ClassDef]]
+"""By name; two modules may use one name."""
 
 
-def told_by_base(owner: ast.ClassDef, method: str, classes: dict[str, ast.ClassDef]) -> bool:
+def classes_of(paths: list[Path]) -> Classes:
+    found: Classes = {}
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(node)
+    return found
+
+
+def told_by_base(owner: ast.ClassDef, method: str, classes: Classes) -> bool:
     """Whether a base class documents the method: an override inherits its words."""
-    for base in owner.bases:
-        found = classes.get(ast.unparse(base).partition("[")[0].rpartition(".")[2])
-        if found is None or found is owner:
+    names = [ast.unparse(base).partition("[")[0].rpartition(".")[2] for base in owner.bases]
+    for found in [base for name in names for base in classes.get(name, ())]:
+        if found is owner:
             continue
         for node in found.body:
             if isinstance(node, Function) and node.name == method and ast.get_docstring(node):
@@ -72,7 +80,7 @@ def told_by_base(owner: ast.ClassDef, method: str, classes: dict[str, ast.ClassD
     return False
 
 
-def undocumented(source: str, classes: dict[str, ast.ClassDef] | None = None) -> list[str]:
+def undocumented(source: str, classes: Classes | None = None) -> list[str]:
     tree = ast.parse(source)
     found = [] if ast.get_docstring(tree) else ["module has no docstring"]
     known = classes or {}
@@ -146,7 +154,7 @@ def test_the_checks_see_what_they_are_for() -> None:
     ]
     base = ast.parse('class Base:\n    def stop(self):\n        """Stop."""').body[0]
     assert isinstance(base, ast.ClassDef)
-    told = undocumented(source.replace("Run:", "Run(Base):"), {"Base": base})
+    told = undocumented(source.replace("Run:", "Run(Base):"), {"Base": [base]})
     assert "line 2: stop has no docstring" not in told
 
     assert unannotated(source) == [
