@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 
 from fusee.base.limits import BLOCK_SIZE, UNIT_SIZE
 from fusee.log import superblock as sb
-from fusee.log.segment import HEADER_COPIES, segment_number
+from fusee.log.boot import SEQ_GAP
+from fusee.log.segment import HEADER_COPIES, segment_number, spare_number
 from fusee.testing.checkers.written import HEADER_BYTES
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def forecast(disk: Disk, written: Written) -> Forecast:
     must, may = _headers(files, written)
     if must:
         return Forecast(must_refuse=must, stored=stored)
-    may = may or doubt
+    may = may or doubt or _spares(disk, written, stored)
     frames = [frame for frame in written.frames if frame.segment in files]
     base = stored.superblock.base.segment
     for frame in written.frames:
@@ -152,6 +153,15 @@ def _headers(files: dict[int, File], written: Written) -> tuple[str, str]:
             return f"{what} of segment {number} is damaged, and it holds frames", ""
         may = f"{what} of segment {number} is damaged"
     return "", may
+
+
+def _spares(disk: Disk, written: Written, stored: Stored) -> str:
+    """Say which spare was made ready in a later boot than the superblock knows."""
+    newest = stored.superblock.seq_floor + SEQ_GAP
+    for name, file in disk.names.items():
+        if spare_number(name) is not None and written.first_seqs.get(file.number, 0) > newest:
+            return f"{name} is newer than the superblock"
+    return ""
 
 
 # ---------------------------------------------------------------- frames
