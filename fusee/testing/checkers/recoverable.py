@@ -27,7 +27,7 @@ from fusee.log.segment import HEADER_COPIES, segment_number, spare_number
 from fusee.testing.checkers.written import HEADER_BYTES
 
 if TYPE_CHECKING:
-    from fusee.log.superblock import LogBase, Stored
+    from fusee.log.superblock import LogBase, Stored, Superblock
     from fusee.testing.checkers.written import FrameWritten, Written
     from fusee.testing.disk import Disk, File
 
@@ -178,13 +178,10 @@ def _chain(
 ) -> Forecast:
     """Follow the chain to the first frame that is not there whole, and look for witnesses."""
     superblock = stored.superblock
-    for frame in frames:
-        envelope = frame.envelope
-        if (
-            envelope.boot_count > superblock.boot_count
-            or envelope.accept_view > superblock.log_view
-        ) and frame.has_envelope(files[frame.segment]):
-            return Forecast(must_refuse="the superblock is older than the log", stored=stored)
+    if _is_newer(frames, superblock, files):
+        return Forecast(must_refuse="the superblock is older than the log", stored=stored)
+    if _is_newer(remains, superblock, files):
+        may = may or "the superblock is older than what a dead boot left"
     head = superblock.base.op
     done_op = max((frame.batch_op for frame in frames if frame.is_done), default=head)
     broken = len(frames)
@@ -213,6 +210,18 @@ def _chain(
         may_drop_silently=broken < len(frames) and _looks_unwritten(frames[broken], files),
         must_be_certain=is_sound,
         stored=stored,
+    )
+
+
+def _is_newer(frames: list[FrameWritten], superblock: Superblock, files: dict[int, File]) -> bool:
+    """Whether a frame is of a boot or view that the superblock does not know."""
+    return any(
+        (
+            frame.envelope.boot_count > superblock.boot_count
+            or frame.envelope.accept_view > superblock.log_view
+        )
+        and frame.has_envelope(files[frame.segment])
+        for frame in frames
     )
 
 
