@@ -214,4 +214,12 @@ def _spare_header(device: Device, name: str, superblock: Superblock) -> SegmentH
         superblock.group_id,
         superblock.incarnation,
     )
-    return header if is_ours and device.size(name) == header.size_bytes else None
+    if not is_ours or device.size(name) != header.size_bytes:
+        return None
+    if header.first_seq > superblock.seq_floor:
+        # Every boot starts above whatever an earlier one gave to a file.
+        raise DirectoryRefused(
+            f"{name}: it was made ready in a later boot than the superblock knows. The superblock"
+            " is older than the log. Restore this directory from a backup, or replace the replica."
+        )
+    return header

@@ -338,6 +338,7 @@ _REFUSALS: Final = (
     ("read again", "refused:read-again"),
     ("reports errors", "refused:unreadable"),
     ("case 8", "refused:case-8"),
+    ("superblock is older", "refused:superblock-older"),
     ("install bracket", "refused:install-bracket"),
     ("later build", "refused:later-build"),
     ("belongs to another place", "refused:foreign"),

@@ -9,6 +9,7 @@ from fusee.base.errors import DirectoryRefused
 from fusee.base.limits import BLOCK_SIZE, UNIT_SIZE
 from fusee.log.ending import EndClass
 from fusee.log.frame import FrameKind
+from fusee.log.segment import choose_header, fill, next_life, spare_name
 from fusee.log.superblock import BatchId
 from tests.support.damage import Written, expect, lost, put_frame
 
@@ -103,6 +104,19 @@ def test_case_8_holds_for_a_frame_of_a_boot_that_the_superblock_does_not_know(si
     log.device.content["superblock"][:] = old
     with pytest.raises(DirectoryRefused, match="case 8: written in boot 2"):
         log.reopen()
+
+
+def test_a_spare_made_ready_in_a_boot_that_the_superblock_does_not_know_is_refused():
+    log = Written()
+    header = choose_header([bytes(log.device.content[log.file][:BLOCK_SIZE])])
+    for first_seq, is_refused in ((1 << 10, False), (1 << 30, True)):
+        spare = next_life(header, number=9, first_seq=first_seq)
+        log.device.content[spare_name(1)] = bytearray(b"".join(fill(spare)))
+        if is_refused:
+            with pytest.raises(DirectoryRefused, match="superblock is older than the log"):
+                log.reopen()
+        else:
+            assert log.reopen().end.op == 3
 
 
 @pytest.mark.parametrize("kind", [FrameKind.INST_BEGIN, FrameKind.INST_COMMIT])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections import Counter
 from decimal import Decimal
 
@@ -102,3 +104,16 @@ def test_faults_end_with_the_scenario() -> None:
     sim.run(scenario)
 
     assert sim.world.process is None or not sim.world.process.is_alive
+
+
+def test_nothing_of_a_simulation_stays_in_memory() -> None:
+    worlds: list[weakref.ref[object]] = []
+
+    for seed in range(10):
+        sim, _ = shop_of(seed, Faults(crash=0.5, flush_fail=0.05, evict=0.5, cold_process=True))
+        sim.run(approved)
+        worlds.append(weakref.ref(sim.world))
+    del sim, _
+    gc.collect()
+
+    assert [world() for world in worlds if world() is not None] == []

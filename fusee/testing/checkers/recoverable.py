@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING
 
 from fusee.base.limits import BLOCK_SIZE, UNIT_SIZE
 from fusee.log import superblock as sb
-from fusee.log.segment import HEADER_COPIES, segment_number
+from fusee.log.boot import SEQ_GAP
+from fusee.log.segment import HEADER_COPIES, segment_number, spare_number
 from fusee.testing.checkers.written import HEADER_BYTES
 
 if TYPE_CHECKING:
-    from fusee.log.superblock import LogBase, Stored
+    from fusee.log.superblock import LogBase, Stored, Superblock
     from fusee.testing.checkers.written import FrameWritten, Written
     from fusee.testing.disk import Disk, File
 
@@ -59,7 +60,7 @@ def forecast(disk: Disk, written: Written) -> Forecast:
     must, may = _headers(files, written)
     if must:
         return Forecast(must_refuse=must, stored=stored)
-    may = may or doubt
+    may = may or doubt or _spares(disk, written, stored)
     frames = [frame for frame in written.frames if frame.segment in files]
     base = stored.superblock.base.segment
     for frame in written.frames:
@@ -154,6 +155,15 @@ def _headers(files: dict[int, File], written: Written) -> tuple[str, str]:
     return "", may
 
 
+def _spares(disk: Disk, written: Written, stored: Stored) -> str:
+    """Say which spare was made ready in a later boot than the superblock knows."""
+    newest = stored.superblock.seq_floor + SEQ_GAP
+    for name, file in disk.names.items():
+        if spare_number(name) is not None and written.first_seqs.get(file.number, 0) > newest:
+            return f"{name} is newer than the superblock"
+    return ""
+
+
 # ---------------------------------------------------------------- frames
 
 
@@ -168,13 +178,10 @@ def _chain(
 ) -> Forecast:
     """Follow the chain to the first frame that is not there whole, and look for witnesses."""
     superblock = stored.superblock
-    for frame in frames:
-        envelope = frame.envelope
-        if (
-            envelope.boot_count > superblock.boot_count
-            or envelope.accept_view > superblock.log_view
-        ) and frame.has_envelope(files[frame.segment]):
-            return Forecast(must_refuse="the superblock is older than the log", stored=stored)
+    if _is_newer(frames, superblock, files):
+        return Forecast(must_refuse="the superblock is older than the log", stored=stored)
+    if _is_newer(remains, superblock, files):
+        may = may or "the superblock is older than what a dead boot left"
     head = superblock.base.op
     done_op = max((frame.batch_op for frame in frames if frame.is_done), default=head)
     broken = len(frames)
@@ -203,6 +210,18 @@ def _chain(
         may_drop_silently=broken < len(frames) and _looks_unwritten(frames[broken], files),
         must_be_certain=is_sound,
         stored=stored,
+    )
+
+
+def _is_newer(frames: list[FrameWritten], superblock: Superblock, files: dict[int, File]) -> bool:
+    """Whether a frame is of a boot or view that the superblock does not know."""
+    return any(
+        (
+            frame.envelope.boot_count > superblock.boot_count
+            or frame.envelope.accept_view > superblock.log_view
+        )
+        and frame.has_envelope(files[frame.segment])
+        for frame in frames
     )
 
 

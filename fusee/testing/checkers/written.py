@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from fusee.base.limits import BLOCK_SIZE, UNIT_SIZE
 from fusee.log import superblock as sb
 from fusee.log.frame import ENVELOPE_SIZE, Envelope, FrameKind, decode_envelope
-from fusee.log.segment import DATA_START, segment_number, spare_number
+from fusee.log.segment import DATA_START, decode_header, segment_number, spare_number
 from fusee.log.tags import TAG_SIZE, UNIT_CONTENT
 from fusee.testing.disk import units_of
 
@@ -115,6 +115,8 @@ class Written:
         """Every block that was ever meant to be a copy of the superblock, and which."""
         self.headers: dict[int, set[bytes]] = {}
         """Number of the file -> every header that it was meant to have."""
+        self.first_seqs: dict[int, int] = {}
+        """Number of the file -> above which local_seq its newest life begins."""
         self.sizes: dict[int, int] = {}
         """Number of the file -> with how many bytes it was made."""
         self.sequence_max = 0
@@ -130,6 +132,7 @@ class Written:
         other.frames = [copy(frame) for frame in self.frames]
         other.remains = list(self.remains)
         other.copies = dict(self.copies)
+        other.first_seqs = dict(self.first_seqs)
         other.sizes = dict(self.sizes)
         other.seq_max = self.seq_max
         other.sequence_max = self.sequence_max
@@ -182,6 +185,7 @@ class Written:
 
     def _add_header(self, number: int, data: bytes) -> None:
         self.headers.setdefault(number, set()).add(bytes(data[:HEADER_BYTES]))
+        self.first_seqs[number] = decode_header(data).first_seq
 
     def completed(self, write: InFlight) -> None:
         """A write is reported as durable."""
@@ -199,7 +203,8 @@ class Written:
 
     def created(self, name: str, file: File) -> None:
         """Remember which file got the header."""
-        self._add_header(file.number, self._creating)
+        if name != sb.FILE:
+            self._add_header(file.number, self._creating)
         self.sizes[file.number] = len(file.image)
 
     def renaming(self, old: str, new: str, file: File) -> None:
