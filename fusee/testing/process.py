@@ -66,6 +66,8 @@ class Process:
         self.number = number
         self.is_alive = True
         self.is_open = False
+        self.was_closed = False
+        """Whether it was asked to end, and then nothing failed."""
         self.refusal: BaseException | None = None
         """Why the directory could not be opened."""
         self.passed: Counter[str] = Counter()
@@ -88,6 +90,7 @@ class Process:
             has_admin=False,
             surroundings=self._surroundings(),
         )
+        self._is_asked = False
         self._closing = self.loop.create_future()
         self.loop.create_task(self._main())
 
@@ -203,6 +206,7 @@ class Process:
                 self.is_open = True
                 self.world.on_open(self)
                 await self._closing
+            self.was_closed = self._is_asked and self.engine.stopped is None
         except (AcknowledgedDataLost, DirectoryRefused) as error:
             self.refusal = error
         except PowerLost:
@@ -228,6 +232,7 @@ class Process:
 
     def close(self) -> None:
         """Ask the process to end in order."""
+        self._is_asked = True
         self._closing_now()
 
     def _closing_now(self) -> None:

@@ -61,12 +61,14 @@ class Client:
         self._random = random
         self._ids = ids
         self._waits: list[asyncio.Task[None]] = []
+        self._started: list[tuple[str, str, Any, int]] = []
+        """What was acknowledged: id, request id, program, ordinal."""
         self.starts = 0
 
     async def work(self, calls: int) -> None:
         """Make so many calls, with pauses, and wait for every result that was asked for."""
         random = self._random
-        doings = (self.start, self.start, self.start, self.signal, self.signal, self.ask)
+        doings = (self.start,) * 6 + (self.signal,) * 4 + (self.ask,) * 2 + (self.repeat,)
         for _ in range(calls):
             await random.choice(doings)(random.choice(self._ids))
             pause = random.choice([0, 0.001, 0.02, 0.3])
@@ -131,8 +133,28 @@ class Client:
         run = await self._call(workflow_id, make, seen, is_repeated=is_repeated)
         if run is not None:
             self.starts += 1
+            if run.started_by_me:
+                self._started.append((workflow_id, request_id, program, run.ordinal or 0))
             if random.random() < 0.7:
                 self._waits.append(asyncio.ensure_future(self._result(workflow_id, run.ordinal)))
+
+    async def repeat(self, workflow_id: str) -> None:
+        """Send an old request once more: it began a run, and must not begin another."""
+        if not self._started:
+            return
+        old_id, request_id, program, ordinal = self._random.choice(self._started)
+
+        def make(engine: Engine) -> Awaitable[Run[Any]]:
+            view = engine.options(request_id=request_id)
+            return view.start(self._workflow, old_id, program)
+
+        def seen(run: Run[Any] | None, error: BaseException | None, past: Past) -> None:
+            if run is None:
+                self._ledger.blame(f"request {request_id} of {old_id}/{ordinal}: {error!r}")
+            else:
+                self._ledger.on_started(old_id, request_id, run.ordinal or 0)
+
+        await self._call(old_id, make, seen)
 
     async def _result(self, workflow_id: str, ordinal: int | None) -> None:
         def make(engine: Engine) -> Awaitable[Any]:

@@ -36,8 +36,15 @@ class Doomed(Exception):
 class Service(Protocol):
     """What steps call: outside of the process, with a log of its own."""
 
-    def call(self, *, is_read_only: bool = False, **given: Any) -> str:
-        """Note a call with its key, and answer; never twice the same."""
+    def call(self, *, is_read_only: bool = False, ends: bool = True, **given: Any) -> str:
+        """Note a call with its key, and answer; never twice the same.
+
+        `ends`: the function that calls has nothing else to do.
+        """
+        ...
+
+    def alarm(self, text: str) -> None:
+        """Note that code ran which nothing asked for."""
         ...
 
 
@@ -74,15 +81,21 @@ class Till:
 
         @fusee.step(timeout=0.03, retry=TWICE)
         async def late(digest: str) -> str:
-            answer = call(digest=digest)
+            answer = call(ends=False, digest=digest)
             await asyncio.sleep(0.2 if fusee.current_step().attempt == 1 else 0)
             return answer
 
         async def slow(digest: str, time_ms: int) -> str:
-            answer = call(digest=digest, time_ms=time_ms)
+            answer = call(ends=False, digest=digest, time_ms=time_ms)
             await asyncio.sleep(min(time_ms, 2_000) / 1000)
             return answer
 
+        async def number(digest: str) -> float:
+            call(digest=digest)
+            return 1  # What the code sees is what the log says of it: 1.0.
+
+        self.alarm = service.alarm
+        self.number = number
         self.effect, self.sync, self.read = effect, sync, read
         self.retry, self.fails, self.late, self.slow = retry, fails, late, slow
 
@@ -138,6 +151,25 @@ class Actor:
 
     async def do_slow(self, time_ms: int) -> None:
         await self._step(self._till.slow, time_ms)
+
+    async def do_number(self) -> None:
+        self.mix(repr(await self._ctx.step(self._till.number, self.digest)))
+
+    async def do_guard(self, time_ms: int) -> None:
+        try:
+            await self._ctx.sleep(time_ms / 1000)
+        except Exception as error:
+            # A sleep raises nothing. Leaving memory must not look like a failure to the code.
+            self._till.alarm(f"run {self._ctx.info.id} compensates for {error!r}")
+            raise
+
+    async def do_shout(self, targets: list[str]) -> None:
+        """Say much to several in one turn: more than a batch takes at once."""
+        ctx, signal = self._ctx, Signal[str]("shouted")
+        text = self.digest * 60_000
+        told = [ctx.external(target).signal(signal, text) for target in targets]
+        for outcome in await asyncio.gather(*told, return_exceptions=True):
+            self.mix(type(outcome).__name__)
 
     async def do_sleep(self, time_ms: int) -> None:
         await self._ctx.sleep(time_ms / 1000)

@@ -29,6 +29,9 @@ LEAVES: Final = (
     ("yield", 2),
     ("cancel", 3),
     ("big", 1),
+    ("shout", 1),
+    ("number", 2),
+    ("guard", 3),
     ("swallow", 1),
 )
 BRANCHES: Final = (
@@ -39,6 +42,9 @@ BRANCHES: Final = (
     ("deadline", 3),
     ("lock", 1),
 )
+BIG: Final = ("big", "shout")
+BIG_MAX: Final = 5
+"""So many of them a seed: each is copied by every recovery after it."""
 SIGNALS: Final = ("paid", "packed")
 
 
@@ -49,9 +55,10 @@ class Author:
         self, random: Random, ids: list[str], *, has_big: bool, length_max: int = 6
     ) -> None:
         self._random = random
+        self._big_left = BIG_MAX
         self._ids = ids
         self._length_max = length_max
-        self._leaves = self._some(tuple(leaf for leaf in LEAVES if has_big or leaf[0] != "big"))
+        self._leaves = self._some(tuple(leaf for leaf in LEAVES if has_big or leaf[0] not in BIG))
         self._branches = self._some(BRANCHES)
 
     def _some(self, names: tuple[tuple[str, int], ...]) -> list[str]:
@@ -80,6 +87,10 @@ class Author:
             parts = [self.program(depth + 1) for _ in range(random.randint(2, 4))]
             return [name, parts]
         name = random.choice(self._leaves)
+        if name in BIG:
+            self._big_left -= 1
+            if self._big_left < 0:
+                return ["effect", 0]
         match name:
             case "effect" | "read" | "sync":
                 return [name, random.choice([0, 0, 0, 200, 700])]
@@ -87,7 +98,9 @@ class Author:
                 return [name, random.choice([5_000, 30_000, 200_000])]
             case "retry":
                 return [name, random.randint(1, 3)]
-            case "sleep" | "slow":
+            case "shout":
+                return [name, [random.choice(self._ids) for _ in range(3)]]
+            case "sleep" | "slow" | "guard":
                 return [name, random.choice([1, 3, 20, 500, 90_000])]
             case "wait":
                 return [name, random.choice(SIGNALS), random.choice([2, 50, 3_000])]

@@ -1,0 +1,152 @@
+"""Who watches the lives of a seed: keeps what is durable, and asks the checkers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from fusee.base.errors import AcknowledgedDataLost, DirectoryRefused
+from fusee.log.segment import segment_number
+from fusee.testing.checkers.closed import unrecorded
+from fusee.testing.checkers.facts import Facts, batch_of, facts_of
+from fusee.testing.checkers.leftover import leftover_timers
+from fusee.testing.checkers.messages import torn_messages
+from fusee.testing.checkers.rebuilt import differences
+from fusee.testing.checkers.unread import misread_signals
+from fusee.testing.checkers.views import Views
+from fusee.testing.checkers.waiting import forgotten
+from fusee.testing.device import SimDevice
+from fusee.testing.world import Watcher, World
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from fusee.testing.checkers.ledger import Ledger
+    from fusee.testing.process import Process
+    from sim.full.service import LoggingService
+    from sim.full.weather import Weather
+
+
+class Witness(Watcher):
+    """Keeps the ledger's facts, and asks the checkers that look into the process."""
+
+    def __init__(
+        self, ledger: Ledger, service: LoggingService, weather: Weather, random: Random
+    ) -> None:
+        self._ledger = ledger
+        self._service = service
+        self._weather = weather
+        self._views = Views()
+        self._random = random
+        self.world: World
+        self.counters: Counter[str] = Counter()
+        self._newest_frame = ("", 0)
+        self._is_sealed = True
+        """Whether nothing but a seal follows the newest batch of this life."""
+
+    def on_boot(self, process: Process) -> None:
+        """Damage what the last life left, if the weather says so; then read what is there."""
+        self._views.begin_life()
+        self._service.ended.clear()
+        self._is_sealed = True
+        world, ledger = self.world, self._ledger
+        ledger.life = process.number
+        if world.lives > 1 and self._random.random() < self._weather.damage:
+            self._damage()
+        facts = readable_facts(world)
+        if facts is not None:
+            ledger.check(facts)
+            for text in torn_messages(facts):
+                ledger.blame(text)
+        elif world.lives == 1:
+            ledger.facts = Facts()
+        if self._weather.clock_us and self._random.random() < 0.3:
+            world.marks.hit("fault:clock")
+            world.wall_offset_us = self._random.randrange(
+                -self._weather.clock_us, self._weather.clock_us
+            )
+
+    def _damage(self) -> None:
+        """Let a few units rot: in their places, or unreadable. The next opening must see it.
+
+        Never in the newest durable frame: nothing later tells it from a write that was cut
+        off, and one disk alone cannot keep what it holds in one place only.
+        """
+        random, disk = self._random, self.world.disk
+        newest, end = self._newest_frame
+        segments = [
+            name for name in disk.names if segment_number(name) is not None and name <= newest
+        ]
+        if not segments:
+            return
+        self.world.marks.hit("fault:damage")
+        for _ in range(random.randint(1, 2)):
+            name = random.choice(sorted(segments))
+            units = (end if name == newest else len(disk.names[name].image)) // 512
+            unit = random.randrange(min(units, 200))
+            if random.random() < 0.5:
+                disk.flip_bit(name, unit * 512 + random.randrange(512), random.randrange(8))
+            else:
+                disk.make_unreadable(name, unit)
+
+    def on_durable(self, process: Process, file: str, offset: int, data: bytes) -> None:
+        """Learn what has become durable."""
+        if segment_number(file) is not None:
+            self._newest_frame = (file, offset)
+        batch = batch_of(file, offset, data)
+        if segment_number(file) is not None:
+            self._is_sealed = batch is None
+        if batch is not None:
+            self._ledger.facts.add(batch)
+            if wrong := self._views.note(batch.view):
+                self._ledger.blame(wrong)
+            self.counters["batches"] += 1
+
+    def on_idle(self, process: Process) -> None:
+        """Look into the process while nothing moves."""
+        core = process.engine.life.core
+        random = self._random
+        for text in (*forgotten(core), *leftover_timers(core)):
+            self._ledger.blame(text)
+        node = process.engine.life.assembly.node
+        disk = self.world.disk
+        if not node.uncommitted and random.random() < 0.008 and not disk.has_damage():
+            self.counters["rebuilds"] += 1
+            device = SimDevice(disk)
+            for text in (*differences(core.table, device), *misread_signals(core)):
+                self._ledger.blame(text)
+        if random.random() < self._weather.evict:
+            self.world.marks.hit("fault:evict")
+            process.evict()
+
+    def on_end(self, process: Process) -> None:
+        """Ask how the life ended: in order, or by refusing to open."""
+        refusal = process.refusal
+        if refusal is not None:
+            self._refused(process, refusal)
+        elif process.was_closed:
+            self.counters["closings"] += 1
+            for text in unrecorded(self._ledger.facts, self._service.ended):
+                self._ledger.blame(text)
+            if not self._is_sealed:
+                self._ledger.blame("an orderly close left no seal behind the last batch")
+
+    def _refused(self, process: Process, refusal: BaseException) -> None:
+        """Refusing must have a cause, and mending the cause must mend it."""
+        disk = self.world.disk
+        self.world.marks.hit("refused-to-open")
+        self.counters["refusals_to_open"] += 1
+        if not disk.has_damage():
+            self._ledger.blame(f"opening refused a sound disk: {refusal}")
+            return
+        self._weather.damage = 0.0
+        disk.heal()
+        process.refusal = None
+
+
+def readable_facts(world: World) -> Facts | None:
+    """Return what a disk knows, None where it is damaged or holds nothing yet."""
+    try:
+        return facts_of(SimDevice(world.disk))
+    except (AcknowledgedDataLost, DirectoryRefused, OSError):
+        return None  # It is damaged: then the opening has to say so.
