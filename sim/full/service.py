@@ -8,6 +8,8 @@ from fusee.sdk.current import current_step
 from fusee.testing.device import PowerLost
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fusee.testing.checkers.ledger import Ledger
     from fusee.testing.process import Process
     from fusee.testing.world import World
@@ -16,12 +18,13 @@ if TYPE_CHECKING:
 class LoggingService:
     """Answers differently each time, and forgets nothing."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, closes: Callable[[], bool]) -> None:
         self.calls = 0
         self.ended: list[tuple[str, int]] = []
         """Calls of the present life whose functions end at once: key and attempt."""
         self.world: World
         self._ledger = ledger
+        self._closes = closes
 
     def call(self, *, is_read_only: bool = False, ends: bool = True, **given: Any) -> str:
         """Be called by a step function, as the first thing it does."""
@@ -32,6 +35,10 @@ class LoggingService:
         if not is_read_only:
             self._ledger.on_input(step.key, step.attempt, given)
         self.world.trace.add(self.world.now_us, "call", step.key, step.attempt)
+        if self._closes():
+            # While the function runs: what it brings arrives when closing has begun.
+            self.world.marks.hit("fault:close")
+            process.close()
         if ends and not is_read_only:
             self.ended.append((step.key, step.attempt))
         process.point("after-call")

@@ -51,6 +51,7 @@ POLL_S: Final = 50.0
 FAULTS_S: Final = 60.0
 """How long things go wrong."""
 TRACEBACK_LINES: Final = 30
+CLOSES_IN_A_CALL: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ class Seed:
         self.ledger = Ledger()
         self._where: list[str] = []
         """Where our own code raised, as text."""
-        self.service = LoggingService(self.ledger)
+        self.service = LoggingService(self.ledger, self._closes_in_a_call)
+        self._draws = stream(seed, "calls")
         self.witness = Witness(self.ledger, self.service, self.weather, stream(seed, "witness"))
         self.registry = Registry(workflows(self.service))
         self.world = World(
@@ -127,6 +129,12 @@ class Seed:
             waited_s += POLL_S
         if open_count:
             raise Stuck(f"{open_count} runs are still open {HEALED_S:,.0f} s after the last fault")
+
+    def _closes_in_a_call(self) -> bool:
+        """Draw whether the process is asked to close in the middle of a step's call."""
+        if not self.weather.closings or isinstance(self.world.plan, Peace):
+            return False
+        return self._draws.random() < CLOSES_IN_A_CALL
 
     async def _close_at_times(self) -> None:
         """Close the process in order, as a deployment does, while it is at work."""

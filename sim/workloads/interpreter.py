@@ -166,7 +166,7 @@ class Actor:
     async def do_shout(self, targets: list[str]) -> None:
         """Say much to several in one turn: more than a batch takes at once."""
         ctx, signal = self._ctx, Signal[str]("shouted")
-        text = self.digest * 60_000
+        text = self.digest * 90_000
         told = [ctx.external(target).signal(signal, text) for target in targets]
         for outcome in await asyncio.gather(*told, return_exceptions=True):
             self.mix(type(outcome).__name__)

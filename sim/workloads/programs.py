@@ -29,7 +29,7 @@ LEAVES: Final = (
     ("yield", 2),
     ("cancel", 3),
     ("big", 1),
-    ("shout", 1),
+    ("shout", 2),
     ("number", 2),
     ("guard", 3),
     ("swallow", 1),
@@ -99,7 +99,7 @@ class Author:
             case "retry":
                 return [name, random.randint(1, 3)]
             case "shout":
-                return [name, [random.choice(self._ids) for _ in range(3)]]
+                return [name, [random.choice(self._ids) for _ in range(4)]]
             case "sleep" | "slow" | "guard":
                 return [name, random.choice([1, 3, 20, 500, 90_000])]
             case "wait":
