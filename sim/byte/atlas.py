@@ -15,6 +15,7 @@ from fusee.base.limits import BLOCK_SIZE, UNIT_SIZE
 from fusee.log import superblock as sb
 from fusee.log.segment import DATA_START, segment_number, spare_name
 from fusee.testing.checkers.recoverable import forecast
+from fusee.testing.device import InFlight
 from fusee.testing.seeds import stream
 from sim.byte.foreign import foreign_segment
 from sim.byte.forge import forge
@@ -198,7 +199,9 @@ class Atlas:
         stored = forecast(self.disk, written).stored
         forged = forge("stale-chain", self.disk, written, stored) if stored else None
         if forged is not None and random.random() < 0.3:
-            self.disk.misdirect(*forged)
+            name, offset, data = forged
+            written.add_remains(InFlight(name, self.disk.names[name], offset, data))
+            self.disk.misdirect(name, offset, data)
             return "stale-chain"
         if random.random() < 0.5 or not written.frames:
             self.disk.add(spare_name(900 + int(random.random() * 3)), bytearray(image))

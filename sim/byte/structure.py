@@ -70,7 +70,7 @@ def _segments(name: str, disk: Disk, base: int, random: Random) -> str | None:
     files = sorted(file for file in disk.names if (segment_number(file) or 0) >= base)
     if not files:
         return None
-    victim = random.choice(files)
+    victim = files[-1] if random.random() < 0.5 else random.choice(files)
     if name == "segment-gone":
         del disk.names[victim]
         return ""

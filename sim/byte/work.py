@@ -16,6 +16,7 @@ from fusee.base.ids import OpNumber
 from fusee.base.limits import BLOCK_SIZE, MIB, UNIT_SIZE
 from fusee.io.file_log import LogTrimmed
 from fusee.log.batch import HEADER_SIZE, build_batch
+from fusee.log.frame import FrameKind
 from fusee.log.superblock import COPY_DISTANCE, BatchId, Checkpoint
 from fusee.testing.disk import FREE_BYTES
 from fusee.testing.seeds import stream
@@ -88,9 +89,24 @@ class Worker:
         world.counters["events"] += 1
         name = _NAMES[int(self._random.random() * len(_NAMES))]
         getattr(self, f"_{name}")(log, self._random)
+        self._check_claim()
+        if world.device.failure is not None and log.failed is None:
+            raise Broken("a write failed and the log goes on")
         if log.failed is not None:
             raise EngineStopped("the log has failed", log.failed)
         world.promise()
+
+    def _check_claim(self) -> None:
+        """The newest frame says how far this disk was durable when it was handed over (S-1).
+
+        With one write in flight that is everything before it.
+        """
+        frames = self._world.written.frames
+        if frames:
+            envelope = frames[-1].envelope
+            before = envelope.op - (envelope.kind == FrameKind.BATCH)
+            if envelope.durable_op != before:
+                raise Broken(f"a frame behind op {before} claims {envelope.durable_op} durable")
 
     def append_plainly(self, count: int) -> None:
         """Append and acknowledge some batches, and a seal; nothing may go wrong."""

@@ -157,8 +157,6 @@ class Run:
         is_full = isinstance(log.failed, StorageFull)
         if device.failure is None and not (device.done or is_full or world.disk.has_damage()):
             raise Broken(f"the log stopped without cause: {log.failed or error}")
-        if device.failure is not None and log.failed is None:
-            raise Broken("a write failed and the log goes on")
 
     def _end(self, chance: float) -> None:
         """End a process that still runs: power lost, killed, or closed with nothing in flight."""

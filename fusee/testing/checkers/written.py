@@ -159,6 +159,13 @@ class Written:
             self.frames[-1].is_done = True
         return count > 0
 
+    def add_remains(self, write: InFlight) -> None:
+        """Remember a frame that is put there as if a dead boot had left it."""
+        number = segment_number(write.name)
+        assert number is not None, write.name
+        envelope = decode_envelope(write.data[:UNIT_CONTENT])
+        self.remains.append(FrameWritten(number, write.file.number, write, envelope))
+
     # ------------------------------------------------------------ Watcher
 
     def began(self, write: InFlight) -> None:
