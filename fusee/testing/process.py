@@ -10,6 +10,7 @@ its calls have no effect, its answers go nowhere.
 
 from __future__ import annotations
 
+import traceback
 from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -254,6 +255,9 @@ class Process:
 
     def _on_error(self, context: dict[str, Any]) -> None:
         error = context.get("exception")
+        if isinstance(error, PowerLost):
+            # Its frames hold outcomes on their way, which the collector does not look into.
+            traceback.clear_frames(error.__traceback__)
         if isinstance(error, PowerLost) or not self.is_alive:
             return
         self.world.on_error(f"life {self.number}: {context.get('message')}: {error!r}", error)

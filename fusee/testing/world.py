@@ -228,6 +228,14 @@ class World:
                 process.bury()
             self.outside.discard()
 
+    def dismantle(self) -> None:
+        """Let go of disk, processes and callers: the world is over, whoever still holds it."""
+        self.outside.discard()
+        self.disk.wipe()
+        self.process = None
+        self._waiting.clear()
+        self.bugs.clear()
+
     def shut(self) -> None:
         """End: the last process closes, and none follows."""
         self._is_shut = True

@@ -216,4 +216,7 @@ async def _open_count(engine: Any) -> int:
 
 def run_seed(seed: int, options: Options | None = None) -> SeedOutcome:
     """Run one seed to its verdict."""
-    return Seed(seed, options or Options()).run()
+    lived = Seed(seed, options or Options())
+    outcome = lived.run()
+    lived.world.dismantle()
+    return outcome
