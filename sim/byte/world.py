@@ -220,7 +220,8 @@ class World:
         known, seq_max = self.known, self.written.seq_max
         stored = expected.stored
         if self.plan.is_beyond and stored and stored.sequence < self.promised_sequence:
-            seq_max = 0  # The superblock went back, and nobody can know what was written since.
+            # The superblock went back, and nobody can know what was written since.
+            seq_max = self.written.seq_max = 0
         wrong = check_opened(expected, recovered, found, known, seq_max)
         if wrong:
             # Each place that was read badly once may have counted, or have been read again.
