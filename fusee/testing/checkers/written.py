@@ -164,7 +164,7 @@ class Written:
         number = segment_number(write.name)
         assert number is not None, write.name
         envelope = decode_envelope(write.data[:UNIT_CONTENT])
-        self.remains.append(FrameWritten(number, write.file.number, write, envelope))
+        self.remains.append(FrameWritten(number, write.file.number, write, envelope, 0))
 
     # ------------------------------------------------------------ Watcher
 
