@@ -110,7 +110,7 @@ class Witness(Watcher):
             self._ledger.blame(text)
         node = process.engine.life.assembly.node
         disk = self.world.disk
-        if not node.uncommitted and random.random() < 0.008 and not disk.has_damage():
+        if not node.uncommitted and random.random() < 0.002 and not disk.has_damage():
             self.counters["rebuilds"] += 1
             device = SimDevice(disk)
             for text in (*differences(core.table, device), *misread_signals(core)):
