@@ -49,7 +49,8 @@ check-quick: $(DEV) ## seconds, not minutes: style, floors, and the tests that s
 sim: $(DEV) ## two minutes of fresh seeds, the directed scenarios, and a bug that must be caught
 	@$(BIN)/python -m sim.scenarios
 	@$(BIN)/python -m sim.bugs --canary payload_hash_not_checked
-	@$(BIN)/python -m sim.swarm --seeds fresh --minutes 2
+	@$(BIN)/python -m sim.swarm --level byte --seeds fresh --minutes 1
+	@$(BIN)/python -m sim.swarm --level full --seeds fresh --minutes 1
 
 bench: $(PROJECT) ## the measurements of bench/README.md, as ratios taken in one run
 	@$(BIN)/python -m bench $(ARGS)
