@@ -1,110 +1,14 @@
-"""What a disk knows of every run: the durable records, indexed by the names people use.
-
-Built from an image by reading its log, and kept up to date write by write, so that a checker
-can ask at the moment something leaves the process: is what this rests on durable?
-"""
+"""What the disk of a crash test knows of every run; see `fusee.testing.checkers.facts`."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-
-from fusee.io.log_files import load_superblock
-from fusee.log.batch import Batch, decode_batch, sections
-from fusee.log.frame import BadFrame, FrameKind, decode_envelope, join_body, split_units
-from fusee.log.scan import LogScan
-from fusee.log.segment import DATA_START, segment_number
-from fusee.record.group import decode_records, decode_section
-from fusee.record.kinds import (
-    AttemptFailed,
-    Closed,
-    Completed,
-    Scheduled,
-    SignalReceived,
-    Started,
-)
+from fusee.testing.checkers import facts
+from fusee.testing.checkers.facts import Facts, batch_of
 from tests.support.ram_device import RamDevice
 
-
-class Facts:
-    """Durable records. Keys of runs are "id/ordinal", of operations "id/ordinal/position"."""
-
-    def __init__(self) -> None:
-        self.started: dict[str, Started] = {}
-        self.scheduled: dict[str, Scheduled] = {}
-        self.completed: dict[str, Completed] = {}
-        self.attempts_failed: dict[str, int] = {}
-        self.signals: dict[tuple[str, str], bytes] = {}
-        self.closed: dict[str, Closed] = {}
-        self.values: dict[str, list[bytes]] = defaultdict(list)
-        """Payloads of the results of each run, in log order."""
-        self.contradictions: list[str] = []
-
-    def add(self, batch: Batch) -> None:
-        """Add what a durable batch holds."""
-        for _, section in sections(batch):
-            for group in decode_section(section):
-                run = f"{group.workflow_id}/{group.ordinal}"
-                for record in decode_records(bytes(group.records)):
-                    self.learn(run, record)
-
-    def on_write(self, file: str, offset: int, data: bytes) -> None:
-        """Add what a durable write holds, if it is a batch."""
-        batch = batch_of(file, offset, data)
-        if batch is not None:
-            self.add(batch)
-
-    def learn(self, run: str, record: object) -> None:
-        """Add one record."""
-        if run in self.closed:
-            self.contradictions.append(f"{run}: {record!r} after its end")
-        match record:
-            case Started():
-                self._once(self.started, run, record)
-            case Scheduled():
-                self._once(self.scheduled, f"{run}/{record.position}", record)
-            case Completed():
-                self._once(self.completed, f"{run}/{record.position}", record)
-                self.values[run].append(record.payload)
-            case AttemptFailed():
-                key = f"{run}/{record.position}"
-                if record.attempt != self.attempts_failed.get(key, 0) + 1:
-                    self.contradictions.append(f"{key}: attempt {record.attempt} out of turn")
-                self.attempts_failed[key] = record.attempt
-            case SignalReceived():
-                self._once(self.signals, (run, record.signal_id), record.payload)
-            case Closed():
-                self._once(self.closed, run, record)
-            case _:
-                pass
-
-    def _once(self, table: dict, key: object, value: object) -> None:
-        if key in table:
-            self.contradictions.append(f"{key}: recorded {table[key]!r}, then {value!r}")
-        else:
-            table[key] = value
-
-
-def batch_of(file: str, offset: int, data: bytes) -> Batch | None:
-    """Return the batch that a write to a segment carries, None if it carries none."""
-    if segment_number(file) is None or offset < DATA_START:
-        return None
-    contents, _ = split_units(data)
-    try:
-        envelope = decode_envelope(contents[0])
-    except BadFrame:
-        return None
-    if envelope.kind != FrameKind.BATCH:
-        return None
-    return decode_batch(join_body(contents, envelope.body_bytes))
+__all__ = ["Facts", "batch_of", "facts_of"]
 
 
 def facts_of(image: RamDevice) -> Facts:
     """Read the log of an image; the image stays as it is."""
-    facts = Facts()
-    device = image.copy()
-    loaded = load_superblock(device)
-    if loaded is None or not any(segment_number(name) for name in device.files()):
-        return facts
-    for batch in LogScan(device.read, device.files(), loaded[0].superblock).batches():
-        facts.add(batch)
-    return facts
+    return facts.facts_of(image.copy()) or Facts()
