@@ -40,8 +40,11 @@ def test_a_write_that_was_reported_and_never_made_is_found_before_a_later_one(tm
     place = Place(tmp_path)
     report = Report()
     try:
-        # Behind the first writes of the superblock; later ones may be among these.
-        for when in range(9, 15):
+        # Behind the first writes of the superblock. How many frames there are, and which
+        # writes are the superblock's, depends on the machine's load: so go on until two are found.
+        for when in range(9, 40):
+            if report.verdicts["found"] >= 2:
+                break
             injection = Injection(syscalls.DATA[Method(method)][0], "lost", when)
             outcome = run_one(place, setup, injection)
             report.verdicts[outcome.verdict] += 1
