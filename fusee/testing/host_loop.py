@@ -36,12 +36,17 @@ class _Timers:
         self._scheduler = scheduler
         self._events: dict[int, Event] = {}
         self._started = 0
+        self._is_over = False
 
     def now_us(self) -> int:
         return self._scheduler.now_us
 
     def start_timer(self, due_us: int, fire: Callable[[], None], name: str) -> int:
         self._started = position = self._started + 1
+        if self._is_over:
+            # What a dead process starts while it falls apart, in an order that only the
+            # memory allocator knows, must not even be counted.
+            return position
 
         def happen() -> None:
             del self._events[position]
@@ -55,7 +60,8 @@ class _Timers:
         if event is not None:
             event.cancel()
 
-    def clear(self) -> None:
+    def end(self) -> None:
+        self._is_over = True
         for event in self._events.values():
             event.cancel()
         self._events.clear()
@@ -130,7 +136,7 @@ class HostLoop(WorkflowLoop):
         self._is_over = True
         if self._due is not None:
             self._due.cancel()
-        self._timers.clear()
+        self._timers.end()
         self.ready.clear()
         self._soon.clear()
         self._closed = True

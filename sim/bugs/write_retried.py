@@ -14,8 +14,3 @@ INSTEAD = """\
 """
 LEVEL = "full"
 SCENARIO = "a_failed_write_is_the_end"
-EQUIVALENT = (
-    "A write that is repeated whole either fails again, and the engine stops, or lands. No seed "
-    "can tell it from a write that landed at once. The rule guards what a simulated disk does "
-    "not have: other pages of the cache that a failed flush has called clean."
-)
