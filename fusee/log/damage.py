@@ -70,12 +70,19 @@ class Evidence(msgspec.Struct, frozen=True):
     witness: Place | None
     is_later_frame: bool
     seq_max: int
+    next_batch: Place | None = None
+    """The very next batch, whole: then what is damaged before it is a seal."""
 
 
 def end_class(finding: Finding, evidence: Evidence) -> tuple[EndClass, int, str]:
     """Combine both by the table: class, number of the case, reason."""
     if evidence.witness is not None:
         text = f"{finding.reason}; a later frame proves that the batch had been durable"
+        return EndClass.FAULTY, 6, text
+    if evidence.next_batch is not None and not finding.has_older_unit:
+        # A frame goes out when the one before it is durable: this batch, too, was perhaps
+        # acknowledged, and to end the log before it would drop it though it is there.
+        text = f"{finding.reason}; the next batch lies whole behind it"
         return EndClass.FAULTY, 6, text
     if evidence.is_later_frame and finding.case != 7:
         text = f"{finding.reason}; a frame written beside it is whole"
@@ -193,6 +200,7 @@ def find_evidence(
     `own` is the place of the frame in question, which is no witness of itself.
     """
     witness: Place | None = None
+    next_batch: Place | None = None
     is_later_frame = False
     seq_max = chain.local_seq
     for place, envelope in _later_envelopes(read, segments, offset, chain):
@@ -203,7 +211,11 @@ def find_evidence(
         if envelope.durable_op > chain.op:
             witness = place
             break
-    return Evidence(witness, is_later_frame, seq_max)
+        is_batch = envelope.kind == FrameKind.BATCH
+        # An older boot's frame is what an end in doubt has left behind.
+        if is_batch and envelope.op == chain.op + 1 and envelope.boot_count >= chain.boot_count:
+            next_batch = next_batch or place
+    return Evidence(witness, is_later_frame, seq_max, next_batch)
 
 
 def _later_envelopes(

@@ -21,7 +21,7 @@ import msgspec
 from fusee.base.errors import AcknowledgedDataLost, DirectoryRefused
 from fusee.base.limits import BLOCK_SIZE
 from fusee.log.chain import Chain, Frame, Walk
-from fusee.log.damage import end_class, find_cause, find_evidence
+from fusee.log.damage import Evidence, end_class, find_cause, find_evidence
 from fusee.log.ending import EndClass, LogEnd, Place
 from fusee.log.index import LogIndex, Mark, SegmentStart
 from fusee.log.segment import (
@@ -149,6 +149,7 @@ class LogScan:
         place = Place(found.number, found.file, found_offset, chain.op + 1)
         own = None if finding.case == 7 else place
         evidence = find_evidence(self._read, self._headers[index:], search_from, chain, own)
+        evidence = self._sound(evidence, found.number)
         kind, case, reason = end_class(finding, evidence)
         end = LogEnd(
             op=chain.op,
@@ -167,7 +168,7 @@ class LogScan:
             case=case,
             reason=reason,
             identity=finding.identity,
-            witness=evidence.witness,
+            witness=evidence.witness or evidence.next_batch,
         )
         durable_op = max(self._superblock.vouch.op, self._superblock.checkpoint.op)
         if durable_op > chain.op:
@@ -180,6 +181,15 @@ class LogScan:
         if self._is_alone and not end.is_certain:
             self._check_readable(end.place)
         return end
+
+    def _sound(self, evidence: Evidence, segment: int) -> Evidence:
+        """Return the evidence without a next batch that may be something else."""
+        batch = evidence.next_batch
+        # An end in doubt was given up: what was behind it may lie there still. And in another
+        # segment it may be the very frame in question, which did not fit where the damage is.
+        if batch is None or (self._superblock.unknown is None and batch.segment == segment):
+            return evidence
+        return msgspec.structs.replace(evidence, next_batch=None)
 
     def _check_readable(self, place: Place) -> None:
         """An error of the disk is no end of the log: what lies there may read well next time."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusee.base.errors import DirectoryRefused
+from fusee.base.errors import AcknowledgedDataLost, DirectoryRefused
 from fusee.base.limits import BLOCK_SIZE, UNIT_SIZE
 from fusee.log.ending import EndClass
 from fusee.log.scan import LogScan
@@ -68,13 +68,30 @@ def test_case_5_holds_for_a_discarded_block_that_reads_as_zeros():
 SEAL_TAG = 4 * UNIT_SIZE - 1
 
 
-def test_a_batch_behind_a_damaged_seal_was_perhaps_acknowledged():
+@pytest.mark.parametrize("byte", [0, 100, SEAL_TAG])
+def test_a_whole_batch_behind_a_damaged_seal_is_never_dropped(byte):
+    """It was perhaps acknowledged, and there it lies."""
     log = Written()
     log.opened.seal()
     file, offset, _ = log.device.writes[-1]
     log.opened.append(100)
+    log.device.flip(file, offset + byte)
+    with pytest.raises(AcknowledgedDataLost, match="the next batch lies whole behind it"):
+        log.reopen()
+
+
+def test_what_an_end_in_doubt_left_behind_is_no_witness_against_a_later_boot():
+    log = Written()
+    log.opened.seal()
+    file, offset, _ = log.device.writes[-1]
+    log.opened.append(100)
+    log.opened.append(100)
+    log.device.garble(file, offset + BLOCK_SIZE)
     log.device.flip(file, offset + SEAL_TAG)
-    expect(log.reopen(), 3, EndClass.FAULTY, 10)
+    log.device.flip(file, offset + 2 * BLOCK_SIZE)
+    opened = log.reopen()
+    assert opened.end.end_class is not EndClass.TORN
+    assert log.reopen().log.head_op == opened.log.head_op
 
 
 def test_a_damaged_seal_does_not_prove_that_nothing_followed_it():

@@ -198,12 +198,15 @@ def _chain(
     vouched_op = max(superblock.vouch.op, superblock.checkpoint.op)
     if vouched_op > head:
         witness = witness or f"the superblock vouches for op {vouched_op}"
+    if superblock.unknown is None:
+        witness = witness or _next_batch(frames[broken:], files, head + 1)
     if witness:
         return Forecast(must_refuse=f"op {head + 1} is damaged, and {witness}", stored=stored)
     return Forecast(
         # What a dead boot left says the truth of its own life; the op may have been taken since.
         may_refuse=may
         or _witness(remains, files, head + 1)
+        or _next_batch([*frames[broken : broken + 1], *remains], files, head + 1)
         or _unreadable_behind(files, frames, broken, superblock.base),
         op_min=min(head, done_op) if broken == len(frames) else head,
         dropped_to=done_op,
@@ -239,6 +242,24 @@ def _witness(later: list[FrameWritten], files: dict[int, File], op: int) -> str:
         durable_op = max(frame.envelope.durable_op, frame.done_op)
         if durable_op >= op and frame.has_envelope(files[frame.segment]):
             return f"the frame in segment {frame.segment} at {frame.offset} is a witness"
+    return ""
+
+
+def _next_batch(rest: list[FrameWritten], files: dict[int, File], op: int) -> str:
+    """Say where the very next batch lies whole, if only damaged seals lie before it.
+
+    A damaged seal that looks as if it had never been written hides what is behind it: then
+    the disk has lied, and the log may end there.
+    """
+    if not rest or rest[0].batch_op:
+        return ""
+    for frame in rest:
+        if frame.segment != rest[0].segment:
+            continue  # It is then not told from one that did not fit where the damage is.
+        if frame.batch_op == op and frame.has_envelope(files[frame.segment]):
+            return f"the next batch lies whole in segment {frame.segment} at {frame.offset}"
+        if not frame.batch_op and _looks_unwritten(frame, files):
+            return ""
     return ""
 
 
