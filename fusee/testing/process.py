@@ -178,7 +178,7 @@ class Process:
 
         def make_submitter(device: Any, wake: Wake, clock: Clock) -> SimSubmitter:
             self._submitter = SimSubmitter(
-                device, wake, clock, world.scheduler, self.device.write_us
+                device, wake, clock, world.scheduler, self.device.write_us, world.marks.hit
             )
             return self._submitter
 
