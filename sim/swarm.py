@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import secrets
+import shutil
 import sys
 import time
 from dataclasses import replace
@@ -100,6 +101,16 @@ def make_job(given: argparse.Namespace, level: Any) -> Job:
         raise BadUsage(f"--workload {given.workload}: level {level.NAME} has {list(workloads)}")
     if given.jobs < 1 or given.failures < 1 or given.recheck < 0 or given.seed_seconds <= 0:
         raise BadUsage("--jobs, --failures and --seed-seconds are at least 1, --recheck 0")
+    if given.clients is not None and given.clients < 1:
+        raise BadUsage(f"--clients {given.clients}: at least 1")
+    if given.events is not None and given.events < 0:
+        raise BadUsage(f"--events {given.events}: at least 0")
+    if given.minutes is not None and not given.minutes > 0:
+        raise BadUsage(f"--minutes {given.minutes}: more than 0")
+    if given.json is not None and not given.json.absolute().parent.is_dir():
+        raise BadUsage(f"--json {given.json}: there is no such directory")
+    if shutil.which(given.recheck_python) is None:
+        raise BadUsage(f"--recheck-python {given.recheck_python}: there is no such program")
     if given.bug is not None:
         try:
             for bug in sim.bugs.load_all(given.bug):

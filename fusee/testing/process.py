@@ -67,6 +67,8 @@ class Process:
         self.number = number
         self.is_alive = True
         self.is_open = False
+        self.has_opened = False
+        """Whether it has ever served: then its runs can be looked at, also when it has ended."""
         self.was_closed = False
         """Whether it was asked to end, and then nothing failed."""
         self.refusal: BaseException | None = None
@@ -178,7 +180,7 @@ class Process:
 
         def make_submitter(device: Any, wake: Wake, clock: Clock) -> SimSubmitter:
             self._submitter = SimSubmitter(
-                device, wake, clock, world.scheduler, self.device.write_us
+                device, wake, clock, world.scheduler, self.device.write_us, world.marks.hit
             )
             return self._submitter
 
@@ -204,7 +206,7 @@ class Process:
     async def _main(self) -> None:
         try:
             async with self.engine:
-                self.is_open = True
+                self.is_open = self.has_opened = True
                 self.world.on_open(self)
                 await self._closing
             self.was_closed = self._is_asked and self.engine.stopped is None

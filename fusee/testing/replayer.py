@@ -63,6 +63,9 @@ class Replayer:
     def __init__(self, workflows: Iterable[Workflow[Any, Any]], *, hash_seeds: int = 1) -> None:
         if type(hash_seeds) is not int or hash_seeds < 1:
             raise ValueError(f"hash_seeds={hash_seeds!r}: a whole number of at least 1")
+        given: Any = workflows
+        if isinstance(given, Workflow) or not isinstance(given, Iterable):
+            raise TypeError(f"Replayer takes a list of workflows, not {given!r}")
         registry = Registry(workflows)
         self._hash_seeds = hash_seeds
         self._places = [_place_of(workflow) for workflow in registry]

@@ -49,10 +49,9 @@ def who_waits(world: World) -> str:
     return "\n".join(lines)
 
 
-def held_runs(world: World) -> list[str]:
+def held_runs(process: Process | None) -> list[str]:
     """Return a line for each run whose code does not fit its journal."""
-    process = world.process
-    if process is None or not process.is_open:
+    if process is None or not process.has_opened:
         return []
     return [
         f"run {run.key} is held: {run.held.text}"

@@ -170,7 +170,7 @@ class Simulator:
                 self.world.heal()
                 self._idle.heal()
                 self.world.run(self._rest())
-                held = report.held_runs(self.world)
+                held = self._idle.held or report.held_runs(self.world.process)
                 self.world.shut()
         except Exception as error:
             self._fail(error)
@@ -193,7 +193,7 @@ class Simulator:
     def _fail(self, error: Exception) -> NoReturn:
         """The scenario did not come to its end, or what followed it did not."""
         waits = report.who_waits(self.world)
-        held = report.held_runs(self.world)
+        held = self._idle.held or report.held_runs(self.world.process)
         repeat = report.how_to_repeat(self.world)
         self.world.abandon()
         self._check(held if isinstance(error, Stuck) else [], repeat)
@@ -218,9 +218,14 @@ class Simulator:
 
 
 class _Idle(Watcher):
-    """What happens whenever a process is idle: runs leave memory, and somebody may wait for it."""
+    """What happens whenever a process is idle: runs leave memory, and somebody may wait for it.
+
+    When one ends it is asked for the runs that it held: the next may happen to fit the journal.
+    """
 
     def __init__(self, chance: float, seed: int) -> None:
+        self.held: list[str] = []
+        """A line for each run that the first process to hold any has held."""
         self._chance = chance
         self._random = stream(seed, "evict")
         self._looked_at = -1
@@ -246,6 +251,7 @@ class _Idle(Watcher):
                 process.world.marks.hit("fault:evict")
 
     def on_end(self, process: Process) -> None:
+        self.held = self.held or report.held_runs(process)
         self._looked_at = -1
         self._tell(process, is_idle=False)
 
@@ -291,6 +297,8 @@ def _check_workflows(workflows: Iterable[Workflow[Any, Any]]) -> list[Workflow[A
     given: Any = workflows
     if isinstance(given, Workflow):
         raise TypeError(f"Simulator takes a list of workflows: Simulator([{given.__name__}])")
+    if not isinstance(given, Iterable):
+        raise TypeError(f"Simulator takes a list of workflows, not {given!r}")
     found = list(cast("Iterable[Workflow[Any, Any]]", given))
     for workflow in found:
         if not isinstance(workflow, Workflow):  # pyright: ignore[reportUnnecessaryIsInstance]

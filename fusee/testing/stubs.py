@@ -35,6 +35,11 @@ class NotAnswered:
 
 NOT_ANSWERED: Final = NotAnswered()
 _MISSING: Final = object()
+HINT: Final = (
+    "  hint: after a crash the code called the step again, with a value that no journal holds, "
+    "such as one of a global, random or datetime.now(); take it from a step, or from ctx"
+)
+"""What it is when the engine is not at fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ class KeyInputs:
         first = self._first.setdefault(key, (step, payload))
         if first != (step, payload):
             was, now = (f"{name}({text_of(data)})" for name, data in (first, (step, payload)))
-            self.broken.append(f"key {key} came with two inputs: {was} and {now}")
+            self.broken.append(f"key {key} came with two inputs: {was} and {now}\n{HINT}")
 
 
 class Stub:

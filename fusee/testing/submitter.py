@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fusee.base.clock import Clock
+    from fusee.io.submitter import OnDone
     from fusee.io.wakeup import Wake
     from fusee.testing.scheduler import Event, Scheduler
 
@@ -42,15 +43,25 @@ class SimSubmitter(Submitter):
         clock: Clock,
         scheduler: Scheduler,
         write_us: Callable[[], int],
+        hit: Callable[[str], None],
     ) -> None:
         super().__init__(device, wake, clock)
         self._split = device
         self._scheduler = scheduler
         self._write_us = write_us
+        self._hit = hit
+        self._handed_over = 0
         self._event: Event | None = None
         self._end: Callable[[], None] | None = None
 
+    def submit(self, file: str, offset: int, data: bytes | memoryview, on_done: OnDone) -> None:
+        """Start a durable write, and note which way it went."""
+        before = self._handed_over
+        super().submit(file, offset, data, on_done)
+        self._hit("mode:inline" if self._handed_over == before else "mode:thread")
+
     def _hand_over(self, write: Any) -> None:
+        self._handed_over += 1
         file, offset, data, on_done = write
         self.busy = True
         start_ns = self._clock_ns()

@@ -27,6 +27,18 @@ if TYPE_CHECKING:
 CAUGHT, GOT_AWAY, USAGE = 0, 1, 2
 
 
+class BadUsage(Exception):
+    """The command line asks for something that would show nothing."""
+
+
+def check_numbers(given: argparse.Namespace) -> None:
+    """Refuse numbers with which a bug would seem to be caught, or free. Raises `BadUsage`."""
+    if given.jobs < 1 or given.starts < 1 or given.seeds < 0:
+        raise BadUsage("--jobs and --starts are at least 1, --seeds 0")
+    if given.canary and not given.seeds:
+        raise BadUsage("--canary takes random seeds: --seeds is at least 1")
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
@@ -47,10 +59,12 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def chosen(given: argparse.Namespace) -> list[Bug]:
-    """Return the bugs that are asked for. Raises `UnknownBug`, `BugDoesNotFit`."""
+    """Return the bugs that are asked for. Raises `UnknownBug`, `BugDoesNotFit`, `BadUsage`."""
     bugs = [sim.bugs.load(name) for name in given.only or sim.bugs.names(checkers=given.checkers)]
     if given.level is not None:
         bugs = [bug for bug in bugs if bug.level == given.level]
+        if not bugs:
+            raise BadUsage(f"--level {given.level}: no such bug is of this level")
     for bug in bugs:
         sim.hook.check_fits(bug)
     return bugs
@@ -102,10 +116,11 @@ def main() -> int:
     """Run the command line."""
     given = make_parser().parse_args()
     try:
+        check_numbers(given)
         if given.canary:
             return run_canary(sim.bugs.load(given.canary), given.seeds)
         bugs = chosen(given)
-    except (sim.bugs.UnknownBug, sim.hook.BugDoesNotFit) as error:
+    except (sim.bugs.UnknownBug, sim.hook.BugDoesNotFit, BadUsage) as error:
         print(f"sim.bugs: {error}", file=sys.stderr)
         return USAGE
     if given.list:

@@ -195,7 +195,6 @@ class Seed:
         for kind, count in self.ledger.refusals.items():
             world.marks.hit(f"refusal:{kind}", count)
         settings = self.weather.settings
-        world.marks.hit("mode:thread" if settings.flush_ns > 300_000 else "mode:inline")
         if settings.is_buffered:
             world.marks.hit("mode:buffered")
         return SeedOutcome(

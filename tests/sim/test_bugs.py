@@ -146,6 +146,10 @@ def sim_command(*arguments: str) -> subprocess.CompletedProcess[str]:
     ("arguments", "said"),
     [
         (("sim.bugs", "--only", "nobody"), "sim.bugs: there is no bug 'nobody'"),
+        (("sim.bugs", "--level", "sky"), "--level sky: no such bug is of this level"),
+        (("sim.bugs", "--starts", "0"), "--jobs and --starts are at least 1, --seeds 0"),
+        (("sim.bugs", "--jobs", "0", "--seeds", "0"), "--jobs and --starts are at least 1"),
+        (("sim.bugs", "--canary", "no_gate", "--seeds", "0"), "--seeds is at least 1"),
         (("sim.scenarios", "nothing"), "sim.scenarios: there is no 'nothing'"),
         (("sim.scenarios", "new_logs_are_empty", "--bug", "x"), "there is no bug 'x'"),
         (

@@ -119,6 +119,12 @@ def test_fresh_seeds_begin_where_they_say_and_end_in_time(capsys):
         ("--seeds 1 --without smoke", "level tiny has lost, rot, torn"),
         ("--seeds 1 --workload shop", "level tiny has ['clean', "),
         ("--seeds 1 --bug none", "there is no bug 'none'"),
+        ("--seeds 1 --clients 0", "--clients 0: at least 1"),
+        ("--seeds 1 --events -1", "--events -1: at least 0"),
+        ("--seeds 1 --minutes nan", "--minutes nan: more than 0"),
+        ("--seeds 1 --minutes -1", "--minutes -1.0: more than 0"),
+        ("--seeds 1 --json /nowhere/found.json", "/nowhere/found.json: there is no such"),
+        ("--seeds 1 --recheck-python /nowhere", "--recheck-python /nowhere: there is no such"),
         ("--seeds 1 --jobs 0", "--jobs, --failures and --seed-seconds are at least 1"),
     ],
 )

@@ -42,6 +42,13 @@ async def changes(ctx: Context) -> None:
     await ctx.wait_for(go)
 
 
+@workflow
+async def alternates(ctx: Context) -> None:
+    flips[0] += 1
+    await ctx.step(total, flips[0]) if flips[0] % 2 else await ctx.sleep("1s")
+    await ctx.sleep("1m")
+
+
 def text_of(sim: Simulator, scenario: object) -> str:
     with pytest.raises(AssertionError) as failure:
         sim.run(scenario)  # type: ignore[arg-type]
@@ -107,6 +114,23 @@ def test_code_that_does_not_fit_its_journal_is_told_instead_of_a_stuck_world() -
     assert text_of(Simulator([changes]), scenario).startswith("run c-1/1 is held: ")
 
 
+def test_code_that_fits_its_journal_again_in_the_next_life_is_still_told() -> None:
+    async def scenario(sim: Simulator) -> None:
+        run = await sim.engine.start(alternates, "a-1")
+        await sim.advance("1s")
+        for _ in range(2):
+            await sim.crash()
+            await sim.advance("1s")
+        await run.result()
+
+    flips[0] = 0
+
+    text = text_of(Simulator([alternates]), scenario)
+
+    assert text.startswith("run a-1/1 is held: ")
+    assert text.count("is held") == 1
+
+
 def test_a_key_with_two_inputs_is_a_broken_promise() -> None:
     sim = Simulator([fan], seed=5)
     stub = sim.stub(total, lambda amount: amount)
@@ -121,6 +145,7 @@ def test_a_key_with_two_inputs_is_a_broken_promise() -> None:
     assert text.startswith(
         'key f-1/1/1 came with two inputs: total({"amount":3}) and total({"amount":4})'
     )
+    assert "hint: after a crash the code called the step again" in text
 
 
 @across_seeds(10)

@@ -12,7 +12,7 @@ import pytest
 
 import fusee
 from fusee import Context, WorkflowFailed, workflow
-from fusee.testing import Faults, NotSimulated, Simulator, across_seeds
+from fusee.testing import Faults, NotSimulated, Replayer, Simulator, across_seeds
 from tests.testing import shop
 
 
@@ -35,6 +35,9 @@ async def nothing(sim: Simulator) -> None:
     [
         (lambda: Simulator([plain]), TypeError, "decorated with @fusee.workflow, not <function"),
         (lambda: Simulator(waits), TypeError, r"Simulator\(\[waits\]\)"),
+        (lambda: Simulator(None), TypeError, "Simulator takes a list of workflows, not None"),
+        (lambda: Replayer(waits), TypeError, "Replayer takes a list of workflows, not <workflow"),
+        (lambda: Replayer(None), TypeError, "Replayer takes a list of workflows, not None"),
         (lambda: Simulator([waits], seed=-1), ValueError, "seed=-1: 0 or more"),
         (lambda: Simulator([waits], seed=1.5), TypeError, "seed=1.5: a whole number"),
         (lambda: Simulator([waits], seed=True), TypeError, "seed=True: a whole number"),

@@ -12,11 +12,14 @@ import json
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from fusee.record.kinds import Completed, Status
+from fusee.record.failure import describe_failure
+from fusee.record.kinds import Status
 from fusee.testing.checkers.facts import Facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from fusee.record.kinds import Closed
 
 VIOLATIONS_MAX = 100
 
@@ -35,7 +38,6 @@ class Ledger:
         self.signals: dict[tuple[str, str], bytes] = {}
         self.results: dict[str, Any] = {}
         self.answers: dict[str, list[str]] = {}
-        self.completed: dict[str, Completed] = {}
         self.refusals: dict[str, int] = defaultdict(int)
 
     def blame(self, text: str) -> None:
@@ -80,8 +82,8 @@ class Ledger:
         closed = self.facts.closed.get(run)
         if closed is None:
             self.blame(f"result of {run} left before it was durable")
-        elif closed.status == Status.COMPLETED and json.loads(closed.payload) != outcome:
-            self.blame(f"result of {run} is {outcome!r}, durable is {closed.payload!r}")
+        elif not _says(closed, outcome):
+            self.blame(f"result of {run} is {outcome!r}, durable is {closed!r}")
         if self.results.setdefault(run, outcome) != outcome:
             self.blame(f"result of {run} was {self.results[run]!r}, now {outcome!r}")
 
@@ -120,19 +122,47 @@ class Ledger:
             closed = facts.closed.get(run)
             if closed is None:
                 self.blame(f"result of {run}, which somebody has seen, is lost")
-            elif closed.status == Status.COMPLETED and json.loads(closed.payload) != outcome:
-                self.blame(f"result of {run} was {outcome!r}, is now {closed.payload!r}")
+            elif not _says(closed, outcome):
+                self.blame(f"result of {run} was {outcome!r}, is now {closed!r}")
         for key in self.inputs:
             if key not in facts.scheduled:
                 self.blame(f"step {key} ran and the log does not know of it")
-        self._check_values(facts)
+        self._check_kept(facts)
         self.facts = facts
 
-    def _check_values(self, facts: Facts) -> None:
-        """A result that was durable once stays what it was."""
-        for key, record in self.facts.completed.items():
-            now = facts.completed.get(key)
+    def _check_kept(self, facts: Facts) -> None:
+        """What was durable once stays what it was, whoever has heard of it.
+
+        Refusals rest on it, and so does every attempt that was not made again.
+        """
+        for what, were, are in (
+            ("start", self.facts.started, facts.started),
+            ("schedule", self.facts.scheduled, facts.scheduled),
+            ("result", self.facts.completed, facts.completed),
+            ("signal", self.facts.signals, facts.signals),
+            ("end", self.facts.closed, facts.closed),
+        ):
+            self._check_table(what, were, are)
+        for key, attempt in self.facts.attempts_failed.items():
+            if facts.attempts_failed.get(key, 0) < attempt:
+                self.blame(f"durable failure of {key}, attempt {attempt}, is lost")
+
+    def _check_table(self, what: str, were: Mapping[Any, Any], are: Mapping[Any, Any]) -> None:
+        for key, was in were.items():
+            now = are.get(key)
             if now is None:
-                self.blame(f"durable result of {key} is lost")
-            elif now != record:
-                self.blame(f"result of {key} was {record!r}, is now {now!r}")
+                self.blame(f"durable {what} of {key} is lost")
+            elif now != was:
+                self.blame(f"{what} of {key} was {was!r}, is now {now!r}")
+
+
+def _says(closed: Closed, outcome: Any) -> bool:
+    """Whether what somebody was told is how a run ended: its value, or the text of an error."""
+    if closed.status == Status.COMPLETED:
+        return bool(json.loads(closed.payload) == outcome)
+    if not isinstance(outcome, str):
+        return False
+    if closed.status != Status.FAILED:
+        return True
+    kind, text = describe_failure(closed.payload)
+    return kind.replace(":", ".").rpartition(".")[2] in outcome and text in outcome

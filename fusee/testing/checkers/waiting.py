@@ -44,6 +44,7 @@ def _can_wake(run: Run, op: PendingOp) -> bool:
         assert run.signals is not None
         if run.signals.unread.get(op.name):
             return False  # It is there, and nobody hands it over.
-        if op in run.signals.waiting.get(op.name, ()):
-            return True
+        if op not in run.signals.waiting.get(op.name, ()):
+            return False  # A signal would not find it, though its timeout might.
+        return not op.due_us or op.position in run.timers
     return bool(op.due_us) and op.position in run.timers
