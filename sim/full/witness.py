@@ -128,7 +128,9 @@ class Witness(Watcher):
             self.counters["closings"] += 1
             for text in unrecorded(self._ledger.facts, self._service.ended):
                 self._ledger.blame(text)
-            if not self._is_sealed:
+            log = process.engine.life.assembly.log
+            # A seal that waits for a segment still being made is not worth waiting for.
+            if not self._is_sealed and not (log is not None and log.busy):
                 self._ledger.blame("an orderly close left no seal behind the last batch")
 
     def _refused(self, process: Process, refusal: BaseException) -> None:
