@@ -93,12 +93,14 @@ def signal(
     A signal that comes again is acknowledged again, also by a run that has finished meanwhile:
     its sender lost our first answer, and a refusal would say that the signal was lost.
     """
-    found = core.table.find(workflow_id, ordinal)
-    if isinstance(found, Finished) or (found is not None and not found.is_open):
-        past = _received(found, signal_id)
-        if past is not None:
-            return Signalled(ticket_of(core, found), input_differs=past.payload != payload)
-    run = find_open(core, workflow_id, ordinal)
+    try:
+        run = find_open(core, workflow_id, ordinal)
+    except Refused:
+        ended = core.table.find(workflow_id, ordinal)
+        past = None if ended is None else _received(ended, signal_id)
+        if ended is None or past is None:
+            raise
+        return Signalled(ticket_of(core, ended), input_differs=past.payload != payload)
     signals = signals_of(run)
     known = signals.ids.get(signal_id)
     if known is not None:

@@ -62,7 +62,14 @@ def run_turns(core: Core, turns_max: int) -> int:
             run = watch.run = ready.popleft()
             run.queued = False
             turns += 1
-            _turn(core, run)
+            program = run.program
+            if program is None:
+                if run.held is None and (run.closed_status is None or run.viewing):
+                    _load(core, run)
+            elif program.machine.history is not None:
+                _replay_one(core, run, program)
+            elif run.inbox:
+                _deliver(core, run, program)
             if watch.blocked:
                 note_blocked(core)
             if run.inbox and run.program is not None:
@@ -70,17 +77,6 @@ def run_turns(core: Core, turns_max: int) -> int:
     finally:
         watch.run = None
     return turns
-
-
-def _turn(core: Core, run: Run) -> None:
-    program = run.program
-    if program is None:
-        if run.held is None and (run.closed_status is None or run.viewing):
-            _load(core, run)
-    elif program.machine.history is not None:
-        _replay_one(core, run, program)
-    elif run.inbox:
-        _deliver(core, run, program)
 
 
 def _load(core: Core, run: Run) -> None:
