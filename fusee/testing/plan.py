@@ -10,8 +10,7 @@
     before-ack     something is durable, and its caller was not told
     after-ack      its caller has the answer
 
-Random plans draw; scripted ones count. Both are told the point and how often it was passed in
-this life, so that a script can say "the third write of the second life".
+A plan is told the point and how often it was passed in this life.
 """
 
 from __future__ import annotations
@@ -87,19 +86,3 @@ class RandomPlan:
             return False
         self.deaths["failed-write"] += 1
         return True
-
-
-@dataclass
-class Script:
-    """Dies exactly where it is written: (life, point, how many times passed)."""
-
-    deaths: set[tuple[int, str, int]] = field(default_factory=set[tuple[int, str, int]])
-    failures: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
-
-    def dies(self, life: int, point: str, passed: int) -> bool:
-        """Whether it is written."""
-        return (life, point, passed) in self.deaths
-
-    def fails(self, life: int, passed: int) -> bool:
-        """Whether it is written."""
-        return (life, passed) in self.failures

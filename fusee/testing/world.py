@@ -306,13 +306,6 @@ class World:
         """Our own code raised where nobody expects anything."""
         self.bugs.append(error or text)
 
-    def raise_bugs(self) -> None:
-        """Raise the first of them."""
-        for bug in self.bugs:
-            if isinstance(bug, BaseException):
-                raise bug
-            raise AssertionError(bug)
-
     def _on_outside_error(self, context: dict[str, Any]) -> None:
         error = context.get("exception")
         self.on_error(f"outside: {context.get('message')}", error)

@@ -44,11 +44,6 @@ class Bug:
     equivalent: str = ""
     noticed: str = ""
 
-    @property
-    def is_of_a_checker(self) -> bool:
-        """Whether it breaks what watches."""
-        return self.name.startswith(CHECKERS)
-
 
 class UnknownBug(Exception):
     """There is no such file, or it says too little."""

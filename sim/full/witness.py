@@ -91,10 +91,10 @@ class Witness(Watcher):
 
     def on_durable(self, process: Process, file: str, offset: int, data: bytes) -> None:
         """Learn what has become durable."""
-        if segment_number(file) is not None:
-            self._newest_frame = (file, offset)
+        is_frame = segment_number(file) is not None
         batch = batch_of(file, offset, data)
-        if segment_number(file) is not None:
+        if is_frame:
+            self._newest_frame = (file, offset)
             self._is_sealed = batch is None
         if batch is not None:
             self._ledger.facts.add(batch)

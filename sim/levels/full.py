@@ -17,7 +17,7 @@ from fusee.testing.checkers.ledger import Ledger
 from fusee.testing.checkers.messages import torn_messages
 from fusee.testing.checkers.timers import early_timers
 from fusee.testing.outcome import SeedOutcome, Verdict
-from fusee.testing.plan import Peace, RandomPlan
+from fusee.testing.plan import POINTS, Peace, RandomPlan
 from fusee.testing.seeds import stream
 from fusee.testing.world import Stuck, World
 from sim.full.service import LoggingService
@@ -37,10 +37,7 @@ WORKLOADS: Final = ("programs",)
 WORK: Final = {"workflows": 15, "steps": 60, "recoveries": 1, "crashes": 1}
 """What the median seed must do at least, or the campaign is idle."""
 MARKS: Final = (
-    *(f"death:{point}" for point in (
-        "before-write", "in-write", "after-write", "append", "iteration",
-        "before-call", "after-call", "before-ack", "after-ack",
-    )),
+    *(f"death:{point}" for point in POINTS),
     "fault:write-error", "fault:damage", "fault:evict", "fault:clock", "fault:close",
     "refusal:AlreadyRunning", "refusal:AlreadyFinished", "refusal:WorkflowFinished",
     "mode:inline", "mode:thread", "mode:buffered", "refused-to-open",
@@ -118,7 +115,7 @@ class Seed:
         closing = asyncio.ensure_future(self._close_at_times())
         await self.world.sleep(FAULTS_S)
         await closing
-        self.world.plan = Peace()
+        self.world.heal()
         self.weather.damage = self.weather.evict = 0.0
         self.weather.clock_us = 0
         self.world.wall_offset_us = max(0, self.world.wall_offset_us)
