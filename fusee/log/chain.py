@@ -160,10 +160,10 @@ def _superblock_regressed(
 class Walk:
     """A way along the chain, frame by frame and from segment to segment."""
 
-    def __init__(self, chain: Chain, windows: list[Window], offset: int) -> None:
+    def __init__(self, chain: Chain, windows: list[Window], offset: int, index: int = 0) -> None:
         self.chain = chain
         self.windows = windows
-        self.index = 0
+        self.index = index
         self.offset = offset
         """Where the next frame may start, in segment `windows[index]`."""
 

@@ -100,20 +100,29 @@ class LogScan:
         """Return the end; if it is in doubt, look again before anything is written over it.
 
         A block that came from the wrong place, or was changed on its way, is no damage: what
-        lies there was perhaps acknowledged, and reads well now. `read` must not be a cache.
+        lies there was perhaps acknowledged, or is the witness of what was, and reads well now.
+        `read` must not be a cache. Raises as `batches` does.
         """
-        if self.end.is_certain:
-            return self.end
-        first = self._walk.index
-        windows = [Window(read, header) for header in self._headers[first:]]
-        again = Walk(self._walk.chain, windows, self._walk.offset)
+        first = self.end
+        if first.is_certain:
+            return first
+        self._device_read = read
+        index = self._walk.index
+        windows = [*self._walk.windows[:index]]
+        windows += [Window(self._read, header) for header in self._headers[index:]]
+        again = Walk(self._walk.chain, windows, self._walk.offset, index)
         if again.peek() is not None:
-            raise DirectoryRefused(
-                f"{self.end.place}: the disk returned other bytes when it was read again:"
-                f" {self.end.reason}, and then a whole batch. Nothing was opened or changed."
-                " Check the disk, its connection and the memory of this machine, then open again."
-            )
-        return self.end
+            found = "a whole batch"
+        else:
+            second = self._close(again)
+            if second == first:
+                return first
+            found = second.reason
+        raise DirectoryRefused(
+            f"{first.place}: the disk returned other bytes when it was read again:"
+            f" {first.reason}, and then: {found}. Nothing was opened or changed."
+            " Check the disk, its connection and the memory of this machine, then open again."
+        )
 
     def _read(self, file: str, offset: int, size: int) -> bytes:
         """Read through the device, noting the single blocks that it cannot read."""

@@ -118,13 +118,17 @@ def test_S_11_an_uncertain_end_is_noted_before_anything_overwrites_it():
 
 
 class MisreadOnce(RamDevice):
-    """Returns another block's content once, for the block that holds a place."""
+    """Returns another block's content once, for the block that holds a place, after some reads."""
 
     misread: tuple[str, int] | None = None
+    good_reads: int = 0
 
     def read(self, file, offset, size):
         data = super().read(file, offset, size)
         if self.misread and self.misread[0] == file and 0 <= self.misread[1] - offset < size:
+            self.good_reads -= 1
+            if self.good_reads >= 0:
+                return data
             start = self.misread[1] - offset
             data = data[:start] + data[:BLOCK_SIZE] + data[start + BLOCK_SIZE :]
             self.misread = None
@@ -141,3 +145,31 @@ def test_a_block_that_is_read_wrongly_once_does_not_end_the_log():
         open_log(device, new=False)
     assert device.content == before
     assert open_log(device, new=False).end.op == 3
+
+
+@pytest.mark.parametrize("good_reads", [0, 1])
+def test_a_witness_that_is_read_wrongly_once_is_heard_all_the_same(good_reads):
+    """The first read of its block is that of the chain; the second one looks for witnesses."""
+    log = Written(size=5_000)
+    log.garble_unit(0)
+    log.opened.append(100)
+    witness = log.device.writes[-1]
+    device = MisreadOnce()
+    device.content = log.device.content
+    before = {name: bytes(content) for name, content in device.content.items()}
+    device.misread, device.good_reads = witness[:2], good_reads
+    with pytest.raises(AcknowledgedDataLost, match="a later frame proves"):
+        open_log(device, new=False)
+    assert device.misread is None
+    assert device.content == before
+
+
+def test_a_doubt_that_is_another_one_at_the_second_look_is_refused():
+    log = Written(size=13_000)
+    log.device.flip(log.file, log.offset + 600)
+    device = MisreadOnce()
+    device.content = log.device.content
+    device.misread = (log.file, log.offset)
+    with pytest.raises(DirectoryRefused, match="read again: unreadable header.*content is damaged"):
+        open_log(device, new=False)
+    assert open_log(device, new=False).end.case == 4
