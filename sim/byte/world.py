@@ -217,20 +217,28 @@ class World:
         self._note_device()
 
     def _compare(self, expected: Forecast, recovered: Recovered, found: list[Batch]) -> list[str]:
-        known, seq_max = self.known, self.written.seq_max
-        stored = expected.stored
-        if self.plan.is_beyond and stored and stored.sequence < self.promised_sequence:
-            # The superblock went back, and nobody can know what was written since.
-            seq_max = self.written.seq_max = 0
-        wrong = check_opened(expected, recovered, found, known, seq_max)
+        wrong = self._check_opened(expected, recovered, found)
         if wrong:
             # Each place that was read badly once may have counted, or have been read again.
             places = self.device.misread + self._failed_blocks()
             for count in range(1, len(places) + 1):
                 for chosen in combinations(places, count):
-                    misled = self._as_read(chosen)
-                    if not check_opened(misled, recovered, found, known, seq_max):
+                    if not self._check_opened(self._as_read(chosen), recovered, found):
                         return []
+        return wrong
+
+    def _check_opened(
+        self, expected: Forecast, recovered: Recovered, found: list[Batch]
+    ) -> list[str]:
+        stored = expected.stored
+        seq_max = self.written.seq_max
+        is_back = stored is not None and stored.sequence < self.promised_sequence
+        if is_back and self.plan.is_beyond:
+            # The superblock went back, and nobody can know what was written since.
+            seq_max = 0
+        wrong = check_opened(expected, recovered, found, self.known, seq_max)
+        if not wrong:
+            self.written.seq_max = seq_max
         return wrong
 
     def is_misled(self) -> bool:
