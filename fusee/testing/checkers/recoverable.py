@@ -248,18 +248,16 @@ def _witness(later: list[FrameWritten], files: dict[int, File], op: int) -> str:
 def _next_batch(rest: list[FrameWritten], files: dict[int, File], op: int) -> str:
     """Say where the very next batch lies whole, if only damaged seals lie before it.
 
-    A damaged seal that looks as if it had never been written hides what is behind it: then
-    the disk has lied, and the log may end there.
+    If the first of them looks as if it had never been written, the disk has lied, and the log
+    may end there.
     """
-    if not rest or rest[0].batch_op:
+    if not rest or rest[0].batch_op or _looks_unwritten(rest[0], files):
         return ""
     for frame in rest:
         if frame.segment != rest[0].segment:
             continue  # It is then not told from one that did not fit where the damage is.
         if frame.batch_op == op and frame.has_envelope(files[frame.segment]):
             return f"the next batch lies whole in segment {frame.segment} at {frame.offset}"
-        if not frame.batch_op and _looks_unwritten(frame, files):
-            return ""
     return ""
 
 
