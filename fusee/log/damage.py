@@ -79,8 +79,9 @@ def end_class(finding: Finding, evidence: Evidence) -> tuple[EndClass, int, str]
     if evidence.witness is not None:
         text = f"{finding.reason}; a later frame proves that the batch had been durable"
         return EndClass.FAULTY, 6, text
-    if evidence.next_batch is not None and not finding.has_older_unit:
-        # A frame goes out when the one before it is durable: this batch, too, was perhaps
+    may_be_seal = finding.identity is None and not finding.has_older_unit
+    if evidence.next_batch is not None and may_be_seal:
+        # A frame goes out when the one before it is durable: that batch, too, was perhaps
         # acknowledged, and to end the log before it would drop it though it is there.
         text = f"{finding.reason}; the next batch lies whole behind it"
         return EndClass.FAULTY, 6, text

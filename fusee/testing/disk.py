@@ -76,6 +76,10 @@ class File:
         unreadable = self.unreadable
         return not unreadable or unreadable.isdisjoint(units_of(offset, size))
 
+    def has_damage(self, offset: int, size: int) -> bool:
+        """Whether a unit of the range holds something else than was last written there."""
+        return any(unit in self.damaged or unit in self.settled for unit in units_of(offset, size))
+
     def clone(self) -> File:
         """Return the same file once more."""
         other = File(self.number, bytearray(self.image))

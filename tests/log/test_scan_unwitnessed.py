@@ -6,7 +6,8 @@ import pytest
 
 from fusee.base.errors import AcknowledgedDataLost, DirectoryRefused
 from fusee.base.limits import BLOCK_SIZE, UNIT_SIZE
-from fusee.log.ending import EndClass
+from fusee.log.damage import Evidence, Finding, end_class
+from fusee.log.ending import EndClass, Place
 from fusee.log.scan import LogScan
 from fusee.log.superblock import BatchId
 from tests.support.damage import Written, expect
@@ -92,6 +93,15 @@ def test_what_an_end_in_doubt_left_behind_is_no_witness_against_a_later_boot():
     opened = log.reopen()
     assert opened.end.end_class is not EndClass.TORN
     assert log.reopen().log.head_op == opened.log.head_op
+
+
+def test_what_is_damaged_and_known_to_be_a_batch_is_no_seal_before_the_next_one():
+    """Behind it then lies what a boot left whose end was in doubt, with the same op."""
+    place = Place(1, "segment-000000000001", 8192, 3)
+    evidence = Evidence(witness=None, is_later_frame=True, seq_max=9, next_batch=place)
+    batch = Finding(4, "its content is damaged", BatchId(3, b"hash"))
+    assert end_class(batch, evidence)[:2] == (EndClass.FAULTY, 10)
+    assert end_class(Finding(5, "unreadable header"), evidence)[:2] == (EndClass.FAULTY, 6)
 
 
 def test_a_damaged_seal_does_not_prove_that_nothing_followed_it():

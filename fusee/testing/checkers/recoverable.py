@@ -206,7 +206,7 @@ def _chain(
         # What a dead boot left says the truth of its own life; the op may have been taken since.
         may_refuse=may
         or _witness(remains, files, head + 1)
-        or _next_batch([*frames[broken : broken + 1], *remains], files, head + 1)
+        or _left_behind(frames, broken, remains, files, superblock.base, head + 1)
         or _unreadable_behind(files, frames, broken, superblock.base),
         op_min=min(head, done_op) if broken == len(frames) else head,
         dropped_to=done_op,
@@ -253,26 +253,57 @@ def _next_batch(rest: list[FrameWritten], files: dict[int, File], op: int) -> st
     """
     if not rest or rest[0].batch_op or _looks_unwritten(rest[0], files):
         return ""
-    for frame in rest:
-        if frame.segment != rest[0].segment:
-            continue  # It is then not told from one that did not fit where the damage is.
-        if frame.batch_op == op and frame.has_envelope(files[frame.segment]):
-            return f"the next batch lies whole in segment {frame.segment} at {frame.offset}"
+    return _whole_batch(rest, rest[0].segment, files, op)
+
+
+def _left_behind(
+    frames: list[FrameWritten],
+    broken: int,
+    remains: list[FrameWritten],
+    files: dict[int, File],
+    base: LogBase,
+    op: int,
+) -> str:
+    """Say where a batch of a dead boot lies that may be taken for the next one.
+
+    Only behind a damaged place of which nobody can tell whether a batch lay there or a seal.
+    """
+    segment, place = _end_of(frames[:broken], base)
+    if broken < len(frames):
+        frame = frames[broken]
+        segment = frame.segment
+        is_batch = frame.batch_op and frame.has_envelope(files[segment])
+        if is_batch or _looks_unwritten(frame, files):
+            return ""
+    elif segment not in files or not files[segment].has_damage(place, BLOCK_SIZE):
+        return ""
+    return _whole_batch([*frames[broken:], *remains], segment, files, op)
+
+
+def _whole_batch(frames: list[FrameWritten], segment: int, files: dict[int, File], op: int) -> str:
+    for frame in frames:
+        # In another segment it is not told from one that did not fit where the damage is.
+        is_here = frame.segment == segment and frame.batch_op == op
+        if is_here and frame.has_envelope(files[segment]):
+            return f"the next batch lies whole in segment {segment} at {frame.offset}"
     return ""
+
+
+def _end_of(frames: list[FrameWritten], base: LogBase) -> tuple[int, int]:
+    """Return the segment and the byte where what is whole ends.
+
+    The next frame may not have fitted there, and nobody but the writer knows.
+    """
+    if not frames:
+        return base.segment, base.offset
+    return frames[-1].segment, frames[-1].offset + len(frames[-1].data)
 
 
 def _unreadable_behind(
     files: dict[int, File], frames: list[FrameWritten], broken: int, base: LogBase
 ) -> str:
-    """Say where a unit cannot be read behind the end of what is whole.
-
-    From that end on, not from where the next frame lies: it may not have fitted there, and
-    nobody but the writer knows.
-    """
-    segment, block = base.segment, base.offset
-    if broken > 0:
-        last = frames[broken - 1]
-        segment, block = last.segment, last.offset + len(last.data)
+    """Say where a unit cannot be read behind the end of what is whole."""
+    segment, block = _end_of(frames[:broken], base)
     for number, file in sorted(files.items()):
         for unit in sorted(file.unreadable):
             if (number, unit * UNIT_SIZE) >= (segment, block):
