@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import sys
 import time
 from pathlib import Path
@@ -19,6 +18,8 @@ from fusee.cli.exits import ExitCode
 from fusee.cli.loading import load_workflows
 from fusee.cli.options import dir_option, output_option
 from fusee.cli.output import JSON, TABLE, print_json, print_tsv
+from fusee.cli.reload import run_reloading
+from fusee.cli.stops import StopRequests
 from fusee.embed.engine import Engine
 from fusee.sdk.workflow import Workflow
 
@@ -57,40 +58,61 @@ class Opened(msgspec.Struct, frozen=True):
     metavar="SECONDS",
     help="How long stopping waits for running step functions.",
 )
+@click.option(
+    "--reload",
+    "reloads",
+    is_flag=True,
+    help="Start anew whenever a Python file below the working directory changes.",
+)
+@click.option("--stop-fd", type=int, hidden=True, help="A pipe through which --reload asks.")
 @output_option
 @click.pass_context
-def dev(ctx: click.Context, target: str, directory: Path, drain_s: float, output: str) -> None:
+def dev(
+    ctx: click.Context,
+    target: str,
+    directory: Path,
+    drain_s: float,
+    reloads: bool,
+    stop_fd: int | None,
+    output: str,
+) -> None:
     """Run the workflows ATTR of MODULE, a workflow or a list of them, until Ctrl-C.
 
     Open runs of the directory go on. Ctrl-C or SIGTERM lets running step functions end; a
     second one cuts them off, and they run again after the next start.
     """
+    if reloads:
+        arguments = ["--dir", str(directory), "--drain", str(drain_s), "--output", output, "--"]
+        ctx.exit(run_reloading(arguments, target, drain_s))
     workflows = load_workflows(target)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
         engine = Engine.open(directory, workflows=workflows, drain=drain_s, on_stop="exit")
     except ValueError as error:  # Two workflows of one name and version.
         raise click.UsageError(str(error)) from None
-    was_cut = asyncio.run(_run(engine, directory, workflows, output))
+    was_cut = asyncio.run(_run(engine, directory, workflows, output, stop_fd))
     if was_cut:
         ctx.exit(ExitCode.INTERRUPTED)
 
 
 async def _run(
-    engine: Engine, directory: Path, workflows: list[Workflow[Any, Any]], output: str
+    engine: Engine,
+    directory: Path,
+    workflows: list[Workflow[Any, Any]],
+    output: str,
+    stop_fd: int | None,
 ) -> bool:
-    """Run until told to stop; return whether a second signal cut the stopping short."""
+    """Run until told to stop; return whether a second request cut the stopping short."""
     asked = asyncio.Event()
     closing: asyncio.Task[None] | None = None
 
-    def stop() -> None:
-        if closing is not None:
+    def stop(requests: int) -> None:
+        if closing is not None and requests > 1:
             closing.cancel()
         asked.set()
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
+    StopRequests(stop, stop_fd)
     async with engine:
         await _replayed(engine.life, asked)
         _print_opened(_opened(engine.life, directory, workflows), output)

@@ -17,9 +17,7 @@ _FORM = "name it as MODULE:ATTR, for example shop.app:workflows"
 
 def load_workflows(target: str) -> list[Workflow[Any, Any]]:
     """Return the workflows that `target` names. Fails as wrong usage, saying what to do."""
-    module_name, colon, path = target.partition(":")
-    if not (module_name and colon and path):
-        raise _usage(f"{target!r} names no workflows; {_FORM}")
+    module_name, path = split_target(target)
     module = _import(module_name)
     value: Any = module
     for part in path.split("."):
@@ -39,10 +37,18 @@ def load_workflows(target: str) -> list[Workflow[Any, Any]]:
     )
 
 
-def _import(name: str) -> ModuleType:
+def split_target(target: str) -> tuple[str, str]:
+    """Return module and attribute of what was typed. Fails as wrong usage."""
+    module_name, colon, path = target.partition(":")
+    if not (module_name and colon and path):
+        raise _usage(f"{target!r} names no workflows; {_FORM}")
     # As `python -m` does: what a project calls its modules is meant from where one stands.
     if "" not in sys.path:
         sys.path.insert(0, "")
+    return module_name, path
+
+
+def _import(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

@@ -22,8 +22,7 @@ from msgspec import Struct
 
 from fusee.base.checksum import hash128
 from fusee.base.errors import DirectoryRefused
-from fusee.io.file_device import FileDevice
-from fusee.io.measure import Timing, measure_methods, scratch_directory
+from fusee.io.measure import Timing, measure_methods, remove_abandoned, scratch_directory
 from fusee.io.methods import Method, candidate_methods
 from fusee.io.mounts import find_mount
 from fusee.io.naming import create_file
@@ -69,18 +68,14 @@ class Calibration(Struct, frozen=True, forbid_unknown_fields=True):
     """blake2b-128 over the file with this field empty."""
 
 
-def open_device(directory: Path) -> FileDevice:
-    """Open a directory with the method that suits its disk, measuring it the first time."""
-    calibration = calibrate(directory)
-    try:
-        return FileDevice(directory, calibration.method, calibration.flush_ns)
-    except OSError as error:
-        raise DirectoryRefused(f"{directory} cannot be opened: {error.strerror}") from error
-
-
 def calibrate(directory: Path) -> Calibration:
-    """Return what is remembered about this directory's disk, or measure it and remember."""
+    """Return what is remembered about this directory's disk, or measure it and remember.
+
+    What a measurement left that was killed, here or in `fusee disk-check`, is removed first.
+    """
     try:
+        for name in remove_abandoned(directory):
+            _logger.info("%s: removed %s, which a killed measurement left", directory, name)
         identity = identify_disk(directory)
         remembered = recall(directory, identity)
         if isinstance(remembered, Calibration):

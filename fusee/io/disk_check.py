@@ -14,7 +14,14 @@ from msgspec import Struct
 
 from fusee.base.errors import DirectoryRefused
 from fusee.io.calibration import choose, refuse_disk
-from fusee.io.measure import Rate, Timing, measure_methods, measure_rate, scratch_directory
+from fusee.io.measure import (
+    Rate,
+    Timing,
+    measure_methods,
+    measure_rate,
+    remove_abandoned,
+    scratch_directory,
+)
 from fusee.io.methods import Method, candidate_methods
 from fusee.io.mounts import Disk, Mount, find_disk, find_mount
 
@@ -39,6 +46,7 @@ def check_disk(directory: Path, *, writes: int = 1000) -> DiskReport:
     """Measure a directory's disk. Leaves nothing behind. Raises DirectoryRefused."""
     _check_usable(directory)
     try:
+        remove_abandoned(directory)
         with scratch_directory(directory) as scratch:
             timings = measure_methods(
                 scratch, candidate_methods(), writes=writes, budget_ns=_BUDGET_NS

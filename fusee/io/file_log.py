@@ -340,7 +340,9 @@ class FileLog:
     def read(self, from_op: int, bytes_max: int) -> list[Batch]:
         """Return durable batches from `from_op` on: up to `bytes_max`, but at least one.
 
-        Empty if there is none yet. Raises `LogTrimmed` below the base of the log.
+        Empty if there is none yet. Raises `LogTrimmed` below the base of the log, OSError where
+        the disk cannot be read now, and `AcknowledgedDataLost` where it can be and holds
+        something else. The log goes on: what it writes does not depend on what was read.
         """
         durable_op = self._writer.durable_op
         if from_op > durable_op:

@@ -7,8 +7,10 @@ and the methods take turns, so that a neighbour's burst of I/O does not decide b
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 import tempfile
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from time import perf_counter_ns
@@ -20,9 +22,13 @@ from fusee.base.limits import BLOCK_SIZE
 from fusee.io.aligned import aligned_memory
 from fusee.io.methods import Method, open_flags, put_of, sync_file
 
+if sys.platform != "win32":
+    import fcntl
+
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
+SCRATCH_PREFIX = ".fusee-measure-"
 SCRATCH_BLOCKS = 64
 _ROUND_WRITES = 8
 # Fewer than this say nothing about a median.
@@ -50,9 +56,57 @@ class Rate(Struct, frozen=True):
 
 @contextmanager
 def scratch_directory(directory: Path) -> Generator[Path, None, None]:
-    """Make a directory of our own inside, so that it is on the same disk; removed afterwards."""
-    with tempfile.TemporaryDirectory(dir=directory, prefix=".fusee-measure-") as name:
-        yield Path(name)
+    """Make a directory of our own inside, so that it is on the same disk; removed afterwards.
+
+    It is locked while it is used: whoever measures may be killed, and one that nobody has locked
+    is nobody's. The lock of an engine's directory does not tell, since `fusee disk-check`
+    measures without it.
+    """
+    while True:
+        with tempfile.TemporaryDirectory(dir=directory, prefix=SCRATCH_PREFIX) as name:
+            lock_fd = _lock_scratch(name)
+            if lock_fd < 0:
+                continue
+            try:
+                yield Path(name)
+            finally:
+                os.close(lock_fd)
+            return
+
+
+def _lock_scratch(name: str) -> int:
+    """Return a descriptor that locks a new directory, -1 if it is gone.
+
+    Between its making and its locking it looks like one that was left behind.
+    """
+    try:
+        fd = os.open(name, os.O_RDONLY)
+    except FileNotFoundError:
+        return -1
+    with suppress(OSError):  # A file system without locks, where no engine opens.
+        fcntl.flock(fd, fcntl.LOCK_EX)
+    if os.path.exists(name):
+        return fd
+    os.close(fd)
+    return -1
+
+
+def remove_abandoned(directory: Path) -> list[str]:
+    """Remove scratch directories whose processes were killed; return their names.
+
+    One that cannot be removed, perhaps another user's, is left: it takes some space and no more.
+    """
+    removed: list[str] = []
+    for path in sorted(directory.glob(f"{SCRATCH_PREFIX}*")):
+        with suppress(OSError):
+            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path)
+                removed.append(path.name)
+            finally:
+                os.close(fd)
+    return removed
 
 
 def measure_methods(

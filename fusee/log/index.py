@@ -7,6 +7,7 @@ last frame of a segment there may lie a whole frame of a boot that crashed.
 
 from __future__ import annotations
 
+import errno
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +15,7 @@ import msgspec
 
 from fusee.base.errors import AcknowledgedDataLost
 from fusee.base.limits import BLOCK_SIZE, KIB
-from fusee.log.chain import Chain, Walk
+from fusee.log.chain import Chain, Frame, Walk
 from fusee.log.segment import SegmentHeader
 from fusee.log.superblock import LogBase
 from fusee.log.window import READ_BYTES, Window
@@ -90,7 +91,8 @@ def read_batches(
 ) -> list[Batch]:
     """Return batches `from_op` to `to_op`, at most `bytes_max` of them but never none.
 
-    All of them are durable, so one that cannot be read is lost: `AcknowledgedDataLost`.
+    All of them are durable. One that is not there is looked for again, so that an error of the
+    disk (OSError) is not taken for loss (`AcknowledgedDataLost`).
     """
     assert mark.base.op < from_op <= to_op
     piece = min(READ_BYTES, max(_READ_BYTES_MIN, bytes_max // BLOCK_SIZE * BLOCK_SIZE))
@@ -105,8 +107,7 @@ def read_batches(
     while walk.chain.op < to_op:
         frame = walk.peek()
         if frame is None:
-            place = f"{walk.window.file}, byte {walk.offset}, op {walk.chain.op + 1}"
-            raise AcknowledgedDataLost(f"{place}: a durable batch cannot be read back", [place])
+            frame = _look_again(read, walk)
         walk.advance(frame)
         batch = frame.batch
         if batch is None or batch.op < from_op:
@@ -116,3 +117,54 @@ def read_batches(
             break
         found.append(batch)
     return found
+
+
+class _Look:
+    """Reads for one look at one place, remembering what came."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self.pieces: list[bytes] = []
+        self.error: OSError | None = None
+
+    def read(self, file: str, offset: int, size: int) -> bytes:
+        try:
+            piece = self._read(file, offset, size)
+        except FileNotFoundError:
+            raise  # The file is gone, which is no error of the disk.
+        except OSError as error:
+            if size == BLOCK_SIZE:
+                self.error = error
+            raise
+        self.pieces.append(piece)
+        return piece
+
+
+def _look_again(read: Read, walk: Walk) -> Frame:
+    """Return the frame that the walk did not find, if it is found now.
+
+    Raises `AcknowledgedDataLost` if it is not there, and OSError while that is not certain: the
+    disk reported an error, or bytes change from one look to the next.
+    """
+    file = walk.window.file
+    place = f"{file}, byte {walk.offset}, op {walk.chain.op + 1}"
+    advice = "That proves no loss: see to the disk and its connection, and read again."
+    seen: list[list[bytes]] = []
+    for _ in range(2):
+        look = _Look(read)
+        # In pieces of a block, so that nothing is read but what the frame needs.
+        windows = [Window(look.read, window.header, BLOCK_SIZE) for window in walk.windows]
+        again = Walk(walk.chain, windows, walk.offset, walk.index)
+        frame = again.peek()
+        if frame is not None:
+            walk.index, walk.offset = again.index, again.offset
+            return frame
+        if look.error is not None:
+            why = look.error.strerror or str(look.error)
+            text = f"{place}: a durable batch cannot be read now: {why}. {advice}"
+            raise OSError(look.error.errno or errno.EIO, text, file) from look.error
+        seen.append(look.pieces)
+    if seen[0] != seen[1]:
+        text = f"{place}: the disk returned other bytes when it was read again. {advice}"
+        raise OSError(errno.EIO, text, file)
+    raise AcknowledgedDataLost(f"{place}: a durable batch cannot be read back", [place])

@@ -29,5 +29,8 @@ class Storage(Protocol):
         ...
 
     def read(self, from_op: int, bytes_max: int) -> list[Batch]:
-        """Return batches from `from_op` on, at least one if there is one."""
+        """Return batches from `from_op` on, at least one if there is one.
+
+        Raises OSError where they cannot be read now.
+        """
         ...

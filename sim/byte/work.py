@@ -301,6 +301,10 @@ class Worker:
             if not (world.disk.has_damage() or world.is_misled()):
                 raise Broken(f"nothing is damaged, and a read fails: {error}") from error
             return
+        except OSError as error:
+            if not (world.disk.has_damage() or world.is_misled()):
+                raise Broken(f"every block reads well, and a read fails: {error}") from error
+            return
         wanted = world.known[from_op - 1 : from_op - 1 + len(found)]
         if [batch.data for batch in found] != [batch.data for batch in wanted]:
             raise Broken(f"a read from op {from_op} returned something else than was written")

@@ -35,7 +35,7 @@ def test_every_option_is_written_down():
         option
         for _, command in commands_of(cli)
         for parameter in command.params
-        if isinstance(parameter, click.Option)
+        if isinstance(parameter, click.Option) and not parameter.hidden
         for option in parameter.opts
     }
 

@@ -17,11 +17,11 @@ from fusee import AcknowledgedDataLost, DirectoryRefused, Engine
 from fusee.base.checksum import hash128
 from fusee.embed.assembly import Assembly, assemble_on
 from fusee.embed.programs import Registry
-from fusee.io.calibration import open_device
 from fusee.io.directory import Directory
 from fusee.log import superblock as sb
 from fusee.log.segment import DATA_START, SegmentSizes
 from tests.support.counting import count_up
+from tests.support.devices import open_device
 
 SIZES = SegmentSizes(first_bytes=64 * 1024, next_bytes=64 * 1024)
 RUNS = 12

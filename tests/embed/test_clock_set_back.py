@@ -12,11 +12,11 @@ import pytest
 from fusee import Context, Engine, workflow
 from fusee.embed.assembly import Assembly, assemble_on
 from fusee.embed.programs import Registry
-from fusee.io.calibration import open_device
 from fusee.io.clock import SystemClock
 from fusee.io.directory import Directory
 from tests.support.aio import in_loop
 from tests.support.counting import count_up
+from tests.support.devices import open_device
 from tests.support.worlds import MORNING_US, StillClock, opened
 
 

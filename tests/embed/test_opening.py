@@ -14,7 +14,9 @@ import pytest
 from fusee import Context, DirectoryLocked, Engine, workflow
 from fusee.embed.assembly import assemble_directory
 from fusee.embed.programs import Registry
+from fusee.io.calibration import Calibration, identify_disk, recall
 from fusee.io.directory import Directory, _held
+from fusee.io.file_device import FileDevice
 from tests.support.aio import in_loop, spin, until
 
 
@@ -108,3 +110,16 @@ def test_a_measurement_that_never_returns_keeps_the_directory_from_others(tmp_pa
     (kept,) = (directory for directory in _held.values() if directory.path == tmp_path)
     kept.withheld_because = ""
     kept.release()
+
+
+def test_the_device_writes_in_the_way_that_was_measured(tmp_path: Path) -> None:
+    @in_loop
+    async def claim() -> None:
+        async with Engine.open(tmp_path, workflows=[returns]) as engine:
+            device = engine.life.assembly.device
+            assert isinstance(device, FileDevice)
+            measured = recall(tmp_path, identify_disk(tmp_path))
+            assert isinstance(measured, Calibration)
+            assert (device.method, device.flush_ns) == (measured.method, measured.flush_ns)
+
+    claim()

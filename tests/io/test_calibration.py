@@ -19,10 +19,10 @@ from fusee.io.calibration import (
     encode,
     faster,
     identify_disk,
-    open_device,
     recall,
 )
-from fusee.io.measure import Timing
+from fusee.io.disk_check import check_disk
+from fusee.io.measure import SCRATCH_PREFIX, Timing
 from fusee.io.methods import Method, candidate_methods
 
 MEMORY = Path("/dev/shm")
@@ -57,17 +57,8 @@ def test_measuring_leaves_nothing_but_its_result(measured):
 
 def test_the_second_open_does_not_measure(measured):
     content = (measured / CALIBRATION_FILE).read_bytes()
-    open_device(measured).close()
+    calibrate(measured)
     assert (measured / CALIBRATION_FILE).read_bytes() == content
-
-
-def test_the_device_opens_with_what_was_measured(measured):
-    device = open_device(measured)
-    made = calibrate(measured)
-    assert (device.method, device.flush_ns) == (made.method, made.flush_ns)
-    device.create("a", [bytes(4096)])
-    device.write("a", 0, b"x" * 4096)
-    device.close()
 
 
 def test_no_flipped_byte_is_trusted(measured):
@@ -115,6 +106,73 @@ def test_a_directory_moved_to_another_disk_is_measured_again(measured):
 def test_a_disk_that_cannot_be_measured_is_refused(tmp_path):
     with pytest.raises(DirectoryRefused, match="measuring the disk failed"):
         calibrate(tmp_path / "missing")
+
+
+MEASURES = """
+    import sys
+    from pathlib import Path
+    from fusee.io.measure import scratch_directory
+    with scratch_directory(Path(sys.argv[1])) as scratch:
+        (scratch / "file").write_bytes(bytes(4096))
+        print(scratch.name, flush=True)
+        sys.stdin.read()
+"""
+
+
+def scratch_of(directory: Path) -> list[str]:
+    return [path.name for path in directory.glob(f"{SCRATCH_PREFIX}*")]
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("looks", [calibrate, check_disk])
+def test_what_a_killed_measurement_left_is_removed_by_the_next(start_python, tmp_path, looks):
+    with start_python(MEASURES, tmp_path) as process:
+        name = process.stdout.readline().rstrip("\n")
+        process.kill()
+    assert scratch_of(tmp_path) == [name]
+
+    looks(tmp_path)
+
+    assert scratch_of(tmp_path) == []
+
+
+@pytest.mark.real
+def test_what_is_remembered_is_no_reason_to_keep_what_a_killed_disk_check_left(
+    start_python, measured
+):
+    with start_python(MEASURES, measured) as process:
+        process.stdout.readline()
+        process.kill()
+
+    calibrate(measured)
+
+    assert [path.name for path in measured.iterdir()] == [CALIBRATION_FILE]
+
+
+@pytest.mark.real
+def test_a_measurement_that_goes_on_beside_is_left_alone(start_python, tmp_path):
+    with start_python(MEASURES, tmp_path) as process:
+        name = process.stdout.readline().rstrip("\n")
+
+        calibrate(tmp_path)
+        check_disk(tmp_path, writes=20)
+
+        assert scratch_of(tmp_path) == [name]
+        assert (tmp_path / name / "file").read_bytes() == bytes(4096)
+        process.stdin.close()
+        assert process.wait(30) == 0
+    assert scratch_of(tmp_path) == []
+
+
+def test_what_only_looks_like_one_is_left_alone(tmp_path):
+    (tmp_path / f"{SCRATCH_PREFIX}file").touch()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / f"{SCRATCH_PREFIX}link").symlink_to(tmp_path / "elsewhere")
+
+    calibrate(tmp_path)
+
+    assert len(scratch_of(tmp_path)) == 2
+    assert (tmp_path / "elsewhere").is_dir()
 
 
 def remember(directory: Path, **changes) -> Calibration:

@@ -1,4 +1,4 @@
-"""The log of a directory: format, open, submit, fail, trim, read."""
+"""The log of a directory: format, open, submit, fail, trim."""
 
 from __future__ import annotations
 
@@ -17,20 +17,12 @@ from fusee.base.errors import (
     StorageFull,
 )
 from fusee.base.limits import STORAGE_RESERVE_BYTES
-from fusee.io.file_log import FileLog, LogTrimmed
+from fusee.io.file_log import FileLog
 from fusee.log.segment import segment_name, spare_name
 from fusee.log.superblock import COPY_DISTANCE, Checkpoint, SuperblockRefused
-from tests.support.logs import NEW, SMALL, Opened, next_batch, open_log
+from tests.support.logs import NEW, SMALL, filled, next_batch, open_log
 from tests.support.ram_device import PowerLost, RamDevice
 from tests.support.submitters import HeldSubmitter
-
-
-def filled(count: int = 20, size: int = 3_000) -> Opened:
-    opened = open_log(RamDevice())
-    for _ in range(count):
-        opened.append(size)
-    return opened
-
 
 # ---------------------------------------------------------------- formatting and opening
 
@@ -315,42 +307,7 @@ def test_a_trim_that_lets_nothing_go_writes_nothing():
     assert opened.device.call_count == before
 
 
-# ---------------------------------------------------------------- reading
-
-
-@pytest.mark.parametrize("reopened", [False, True])
-def test_durable_batches_are_read_from_any_op(reopened):
-    opened = open_log(RamDevice())
-    for size in (100, 3_000, 9_000) * 20:
-        opened.append(size)
-    log = open_log(opened.device).log if reopened else opened.log
-    for op in (1, 2, 17, 59, 60):
-        assert log.read(op, 1 << 30) == opened.batches[op - 1 :]
-    assert log.read(61, 1 << 30) == []
-
-
-def test_a_read_is_bounded_but_never_empty_handed():
-    opened = filled(10, size=9_000)
-    assert [batch.op for batch in opened.log.read(3, 1)] == [3]
-    assert [batch.op for batch in opened.log.read(3, 20_000)] == [3, 4]
-
-
-def test_a_read_below_the_base_says_so():
-    opened = filled(40)
-    opened.log.trim(30, Checkpoint(opened.log.head_op, opened.log.head_hash))
-    with pytest.raises(LogTrimmed):
-        opened.log.read(1, 100)
-    assert opened.log.read(30, 1)[0].op == 30
-
-
-def test_reads_follow_the_chain_past_what_a_dead_boot_left():
-    opened = filled(3, size=900)
-    file, offset, _ = opened.device.writes[-1]
-    opened.device.garble(file, offset + 512)
-    second = open_log(opened.device)
-    second.append(20_000)
-    second.append(100)
-    assert second.log.read(1, 1 << 30) == second.batches
+# ---------------------------------------------------------------- borders
 
 
 def test_the_largest_groups_are_written_and_read_back():

@@ -10,11 +10,12 @@ import sys
 import pytest
 
 from fusee.base.errors import DirectoryRefused
-from fusee.io.calibration import calibrate, open_device
+from fusee.io.calibration import calibrate
 from fusee.io.directory import Directory
 from fusee.io.disk_check import check_disk, render
 from fusee.io.file_device import FileDevice
 from fusee.io.methods import candidate_methods
+from tests.support.devices import open_device
 
 pytestmark = [
     pytest.mark.real,

@@ -18,7 +18,6 @@ from fusee import Engine, EngineStopped
 from fusee.base.errors import AcknowledgedDataLost, DirectoryRefused
 from fusee.embed.assembly import Assembly, abandon, assemble_directory, assemble_on
 from fusee.embed.programs import Registry
-from fusee.io.calibration import open_device
 from fusee.io.directory import Directory
 from fusee.io.file_device import FileDevice
 from fusee.log.segment import SegmentSizes
@@ -26,6 +25,7 @@ from fusee.sdk.current import current_step
 from fusee.sdk.workflow import Workflow
 from tests.real import load, sequences
 from tests.real.outside import Line
+from tests.support.devices import open_device
 from tests.support.shop import Shop
 
 FINISHED, STOPPED, REFUSED = 0, 71, 72

@@ -68,3 +68,10 @@ def open_log(
         is_alone=is_alone,
     )
     return Opened(device, recovered, batches)
+
+
+def filled(count: int = 20, size: int = 3_000) -> Opened:
+    opened = open_log(RamDevice())
+    for _ in range(count):
+        opened.append(size)
+    return opened
