@@ -13,6 +13,7 @@ from __future__ import annotations
 import traceback
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fusee.base.errors import AcknowledgedDataLost, DirectoryRefused, EngineStopped
@@ -156,7 +157,7 @@ class Process:
             run_aside=self._run_aside,
             look_aside=NotLooking,
             clock_look_s=self.world.settings.clock_look_s,
-            stand_ins=self.world.stand_ins,
+            function_of=partial(self.world.function_of, self),
             python="3.x",
         )
 

@@ -22,12 +22,13 @@ from fusee.sdk.retry import Duration
 from fusee.sdk.step import spec_of
 from fusee.sdk.workflow import Workflow
 from fusee.testing import report
+from fusee.testing.calls import Calls
 from fusee.testing.client import SimEngine, check_outside
 from fusee.testing.cold import Cold
 from fusee.testing.faults import Faults
 from fusee.testing.guard import Guard
 from fusee.testing.seeds import stream
-from fusee.testing.stubs import KeyInputs, Stub
+from fusee.testing.stubs import Stub, StubCall
 from fusee.testing.world import Settings, Stuck, Watcher, World
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Simulator:
         self._cold = Cold(workflows) if self.faults.cold_process else None
         self._guard = Guard()
         self._idle = _Idle(self.faults.evict, seed)
-        self._inputs = KeyInputs()
+        self._calls = Calls()
         self._was_run = False
         self.world = World(
             seed,
@@ -73,8 +74,14 @@ class Simulator:
             settings=Settings(),
             watcher=self._idle,
         )
+        self.world.function_of = self._calls.function_of
         self.engine = SimEngine(self.world)
         """What the scenario calls; it survives every process."""
+
+    @property
+    def calls(self) -> list[StubCall]:
+        """Every call of a step that arrived in any process, whether it has a stub or not."""
+        return self._calls.made
 
     def _boot(self) -> Registry:
         """Return what a new process has registered."""
@@ -112,12 +119,11 @@ class Simulator:
         if not callable(function):
             raise TypeError(f"the stub of {step!r} must be a function, not {function!r}")
         spec = spec_of(step)
-        if spec.name in self.world.stand_ins:
+        if spec.name in self._calls.stubs:
             raise ValueError(f"a step named {spec.name!r} has a stub already")
         if not spec.is_async and inspect.iscoroutinefunction(function):
             raise TypeError(f"step {spec.name!r} is not async, so its stub cannot be")
-        stub = Stub(self.world, spec, function, varies=varies, inputs=self._inputs)
-        self.world.stand_ins[stub.name] = stub.stand_in
+        stub = self._calls.stubs[spec.name] = Stub(spec, function, varies=varies)
         return stub
 
     # ------------------------------------------------------------ for the scenario
@@ -207,8 +213,8 @@ class Simulator:
         if self._guard.refused:
             first = self._guard.refused[0]
             raise AssertionError(f"NotSimulated: {first}\n\n{repeat}") from first
-        if self._inputs.broken:
-            raise AssertionError(f"{self._inputs.broken[0]}\n\n{repeat}")
+        if self._calls.inputs.broken:
+            raise AssertionError(f"{self._calls.inputs.broken[0]}\n\n{repeat}")
         for bug in self.world.bugs:
             cause = bug if isinstance(bug, BaseException) else None
             raise AssertionError(f"Fusee failed: {bug!r}\n\n{repeat}") from cause

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from fusee.embed.engine import Engine
     from fusee.embed.programs import Registry
+    from fusee.sdk.step import StepSpec
     from fusee.testing.process import Answer
 
 T = TypeVar("T")
@@ -106,7 +107,8 @@ class World:
         self.marks = Marks()
         self.disk = disk or Disk()
         self.watcher = watcher or Watcher()
-        self.stand_ins: dict[str, Callable[..., Any]] = {}
+        self.function_of: Callable[[Process, StepSpec], Callable[..., Any]] = _its_own
+        """What a process calls for a step."""
         self.wall_offset_us = 0
         self.process: Process | None = None
         self.lives = 0
@@ -314,6 +316,10 @@ class World:
 def _settle(future: asyncio.Future[Any], value: Any) -> None:
     if not future.done():
         future.set_result(value)
+
+
+def _its_own(process: Process, spec: StepSpec) -> Callable[..., Any]:
+    return spec.fn
 
 
 def _nothing() -> None:
