@@ -186,12 +186,15 @@ class _Rest:
     def __init__(self, arrived: _Arrived, answer: Awaitable[Any]) -> None:
         self._arrived = arrived
         self._answer = answer
+        # The process may die before its loop hears of what was returned.
+        arrived.process.loose[self] = self.close
 
     def __await__(self) -> Generator[Any, Any, Any]:
         return self._wait().__await__()
 
     async def _wait(self) -> Any:
         loop = asyncio.get_running_loop()
+        self._arrived.process.loose.pop(self, None)
         try:
             return await self._arrived.rest(self._answer)
         except PowerLost:
@@ -199,6 +202,7 @@ class _Rest:
 
     def close(self) -> None:
         """Let it be: nobody will await it."""
+        self._arrived.process.loose.pop(self, None)
         close: Any = getattr(self._answer, "close", None)
         if close is not None:
             close()

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from fusee.base.durations import to_us
 from fusee.embed.programs import Registry
@@ -63,7 +64,7 @@ class Simulator:
         workflows = _check_workflows(workflows)
         self._registry = Registry(workflows)
         self._cold = Cold(workflows) if self.faults.cold_process else None
-        self._guard = Guard()
+        self._guard = Guard(lambda: self.world.is_unwinding)
         self._idle = _Idle(self.faults.evict, seed)
         self._calls = Calls()
         self._was_run = False
@@ -172,22 +173,43 @@ class Simulator:
         self._was_run = True
         try:
             with self._guard.watching(self.world.scheduler.interrupt):
-                result = self.world.run(scenario(self))
-                self.world.heal()
-                self._idle.heal()
-                self.world.run(self._rest())
-                held = self._idle.held or report.held_runs(self.world.process)
-                self.world.shut()
-        except Exception as error:
-            self._fail(error)
-        except BaseException:
-            self.world.abandon()
-            raise
+                result, end = self._lived(scenario)
         finally:
             if self._cold is not None:
                 forget_codecs()  # Of the classes of all lives, which nobody else will let go.
-        self._check(held, report.how_to_repeat(self.world))
-        return result
+        self._check(end.held, end.repeat)
+        if isinstance(end.error, Stuck):
+            text = f"the world is stuck: {end.error}; {end.waits}\n\n{end.repeat}"
+            raise AssertionError(text) from None
+        if end.error is not None:
+            end.error.add_note(end.repeat)
+            raise end.error
+        return cast("R", result)
+
+    def _lived(self, scenario: Scenario[R]) -> tuple[R | None, _End]:
+        """Run a scenario and take the world apart, while the guard watches whatever unwinds."""
+        world = self.world
+        result: R | None = None
+        error: Exception | None = None
+        try:
+            result = world.run(scenario(self))
+            world.heal()
+            self._idle.heal()
+            world.run(self._rest())
+            world.shut()
+        except Exception as raised:
+            error = raised
+        except BaseException:
+            world.abandon()
+            raise
+        held, waits = self._idle.held or report.held_runs(world.process), ""
+        repeat = report.how_to_repeat(world)
+        if error is not None:
+            waits = report.who_waits(world)
+            world.abandon()
+            if not isinstance(error, Stuck):
+                held = []  # What the scenario raises comes first: it may be about them.
+        return result, _End(error, held, waits, repeat)
 
     async def _rest(self) -> None:
         """Wait until a process has nothing to do."""
@@ -195,18 +217,6 @@ class Simulator:
             process = await self.world.serving()
             if process.is_idle or await self._idle.next_of(process):
                 return
-
-    def _fail(self, error: Exception) -> NoReturn:
-        """The scenario did not come to its end, or what followed it did not."""
-        waits = report.who_waits(self.world)
-        held = self._idle.held or report.held_runs(self.world.process)
-        repeat = report.how_to_repeat(self.world)
-        self.world.abandon()
-        self._check(held if isinstance(error, Stuck) else [], repeat)
-        if isinstance(error, Stuck):
-            raise AssertionError(f"the world is stuck: {error}; {waits}\n\n{repeat}") from None
-        error.add_note(repeat)
-        raise error
 
     def _check(self, held: list[str], repeat: str) -> None:
         """Raise AssertionError for what must never happen, whatever the scenario says."""
@@ -221,6 +231,17 @@ class Simulator:
         if held:
             lines = "\n".join(held)
             raise AssertionError(f"{lines}\n\n{repeat}")
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How a scenario ended, and what the world looked like then."""
+
+    error: Exception | None
+    held: list[str]
+    """Runs whose code does not fit their journals."""
+    waits: str
+    repeat: str
 
 
 class _Idle(Watcher):

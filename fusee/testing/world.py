@@ -113,6 +113,8 @@ class World:
         self.process: Process | None = None
         self.lives = 0
         self.recoveries = 0
+        self.is_unwinding = False
+        """Whether code runs that in a real process would not: of a dead one, taken apart."""
         self.log: deque[str] = deque(maxlen=LOG_LINES_KEPT)
         """What the lives logged, the newest lines."""
         self.bugs: list[BaseException | str] = []
@@ -121,6 +123,7 @@ class World:
         self._make_registry = make_registry
         self._events_max = events_max
         self._waiting: list[asyncio.Future[Process]] = []
+        self._unburied: list[Process] = []
         self._is_shut = False
 
     # ------------------------------------------------------------ time
@@ -145,7 +148,9 @@ class World:
         """Keep what the engine logs meanwhile: it is this world's, not the real one's."""
 
         def keep(record: logging.LogRecord) -> bool:
-            self.log.append(f"{self.now_us / 1e6:.6f} {record.levelname} {record.getMessage()}")
+            if not self.is_unwinding:
+                now_s = self.now_us / 1e6
+                self.log.append(f"{now_s:.6f} {record.levelname} {record.getMessage()}")
             return False
 
         for logger in LOGGERS:
@@ -190,16 +195,34 @@ class World:
         """A process died; another one is started, as whoever runs it would do."""
         self.trace.add(self.now_us, "dead", process.number)
         self.watcher.on_end(process)
-        self.scheduler.after(0, process.bury)
+        self._bury_soon(process)
         self._restart()
 
     def on_exit(self, process: Process) -> None:
         """A process ended by itself."""
         self.trace.add(self.now_us, "exit", process.number)
         self.watcher.on_end(process)
-        self.scheduler.after(0, process.bury)
+        self._bury_soon(process)
         if process.refusal is None:
             self._restart()
+
+    def _bury_soon(self, process: Process) -> None:
+        """Take a process apart that has ended, once nothing of it is on the stack any more."""
+        self._unburied.append(process)
+        self.scheduler.after(0, self._bury)
+
+    def _bury(self) -> None:
+        while self._unburied:
+            self._unburied.pop(0).bury()
+
+    @contextmanager
+    def unwinding(self) -> Generator[None, None, None]:
+        """Take something apart: nothing that its code does meanwhile is heard."""
+        outer, self.is_unwinding = self.is_unwinding, True
+        try:
+            yield
+        finally:
+            self.is_unwinding = outer
 
     def _restart(self) -> None:
         self.process = None
@@ -227,12 +250,17 @@ class World:
         with self._logged():
             if process is not None:
                 process.die()
-                process.bury()
+            self._bury()
+            self._discard_outside()
+
+    def _discard_outside(self) -> None:
+        """Unwind whoever still waits outside."""
+        with self.unwinding():
             self.outside.discard()
 
     def dismantle(self) -> None:
         """Let go of disk, processes and callers: the world is over, whoever still holds it."""
-        self.outside.discard()
+        self._discard_outside()
         self.disk.wipe()
         self.process = None
         self._waiting.clear()
@@ -246,6 +274,8 @@ class World:
         with self._logged():
             while self.scheduler.run_next():
                 pass
+            self._bury()
+            self._discard_outside()
 
     # ------------------------------------------------------------ from outside
 
