@@ -28,6 +28,7 @@ from fusee.testing.client import SimEngine, check_outside
 from fusee.testing.cold import Cold
 from fusee.testing.faults import Faults
 from fusee.testing.guard import Guard
+from fusee.testing.reach import check_known
 from fusee.testing.seeds import stream
 from fusee.testing.stubs import Stub, StubCall
 from fusee.testing.world import Settings, Stuck, Watcher, World
@@ -111,7 +112,7 @@ class Simulator:
         With `varies` it is asked anew at every call; otherwise a key that comes again is
         given the answer it was given before. `function` is called with the step's arguments,
         belongs to the test like the scenario, and may ask `sim.now()`; for an async step it
-        may be async.
+        may be async. Raises ValueError for a step that no workflow of this simulator refers to.
         """
         if self._was_run:
             raise RuntimeError("sim.stub(...) comes before sim.run(...)")
@@ -124,6 +125,7 @@ class Simulator:
             raise ValueError(f"a step named {spec.name!r} has a stub already")
         if not spec.is_async and inspect.iscoroutinefunction(function):
             raise TypeError(f"step {spec.name!r} is not async, so its stub cannot be")
+        check_known(spec, self._registry)
         stub = self._calls.stubs[spec.name] = Stub(spec, function, varies=varies)
         return stub
 
@@ -136,9 +138,13 @@ class Simulator:
     async def advance(self, duration: Duration) -> None:
         """Let time pass, and with it everything that is due: "9m", a timedelta, seconds."""
         check_outside(self.world, "sim.advance(...)")
+        try:
+            time_us = to_us(duration)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"sim.advance({duration!r}): {error}") from None
         if _is_negative(duration):
             raise ValueError(f"sim.advance({duration!r}): time does not go back")
-        await self.world.sleep(to_us(duration) / 1e6)
+        await self.world.sleep(time_us / 1e6)
 
     async def crash(self) -> None:
         """Kill the process at this instant; return when another one serves."""
