@@ -76,6 +76,9 @@ class Watcher:
     def on_durable(self, process: Process, file: str, offset: int, data: bytes) -> None:
         """A write has become durable."""
 
+    def on_damage_read(self, process: Process, file: int, unit: int) -> None:
+        """A process asks for a unit that holds something else than was last written there."""
+
     def on_idle(self, process: Process) -> None:
         """The process waits for time to pass or for somebody outside."""
 

@@ -218,7 +218,7 @@ class Play(Watcher):
     def on_idle(self, process: Process) -> None:
         """Look into the process while nothing moves."""
         core = process.engine.life.core
-        for text in (*forgotten(core), *leftover_timers(core), *misread_signals(core)):
+        for text in (*forgotten(core), *leftover_timers(core), *misread_signals(core).wrong):
             self.ledger.blame(text)
 
     def _blame_held(self) -> None:
