@@ -28,10 +28,11 @@ from fusee.testing.client import SimEngine, check_outside
 from fusee.testing.cold import Cold
 from fusee.testing.faults import Faults
 from fusee.testing.guard import Guard
+from fusee.testing.outcome import Stuck
 from fusee.testing.reach import check_known
 from fusee.testing.seeds import stream
 from fusee.testing.stubs import Stub, StubCall
-from fusee.testing.world import Settings, Stuck, Watcher, World
+from fusee.testing.world import Settings, Watcher, World
 
 if TYPE_CHECKING:
     import asyncio

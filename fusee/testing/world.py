@@ -20,6 +20,7 @@ from fusee.log.segment import SegmentSizes
 from fusee.testing.disk import Disk
 from fusee.testing.host_loop import HostLoop
 from fusee.testing.marks import Marks
+from fusee.testing.outcome import Stuck
 from fusee.testing.plan import FaultPlan, Peace
 from fusee.testing.process import Process
 from fusee.testing.scheduler import Scheduler
@@ -41,10 +42,6 @@ EVENTS_MAX = 2_000_000
 LOG_LINES_KEPT = 200
 SMALL = SegmentSizes(first_bytes=256 * 1024, next_bytes=512 * 1024)
 LOGGERS = (logging.getLogger("fusee"), logging.getLogger("fusee.workflow"))
-
-
-class Stuck(AssertionError):
-    """Nothing will ever happen again, or far too much did, and somebody still waits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from fusee.embed.programs import Registry
 from fusee.testing.checkers.ledger import Ledger
 from fusee.testing.checkers.messages import torn_messages
 from fusee.testing.checkers.timers import early_timers
-from fusee.testing.outcome import SeedOutcome, Verdict
+from fusee.testing.outcome import SeedOutcome, Stuck, Verdict
 from fusee.testing.plan import POINTS, Peace, RandomPlan
 from fusee.testing.seeds import stream
-from fusee.testing.world import Stuck, World
+from fusee.testing.world import World
 from sim.full.happened import HAPPENINGS, happened
 from sim.full.service import LoggingService
 from sim.full.weather import FAMILIES, draw_weather
