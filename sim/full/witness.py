@@ -43,6 +43,7 @@ class Witness(Watcher):
         self._newest_frame = ("", 0)
         self._damaged: set[tuple[int, int]] = set()
         """File and unit of what was damaged at rest; what a crash leaves is garbage."""
+        self._met: set[tuple[int, int]] = set()
         self._ended_us = 0
         """The machine's time at the end of the last life."""
         self._is_sealed = True
@@ -100,10 +101,15 @@ class Witness(Watcher):
                 disk.flip_bit(name, unit * 512 + random.randrange(512), random.randrange(8))
             else:
                 disk.make_unreadable(name, unit)
-            self._damaged.add((disk.names[name].number, unit))
+            place = (disk.names[name].number, unit)
+            self._damaged.add(place)
+            self._met.discard(place)
 
     def on_damage_read(self, process: Process, file: int, unit: int) -> None:
         """Note that damage was met, and not only done."""
+        if (file, unit) in self._met:
+            return
+        self._met.add((file, unit))
         kind = "damage" if (file, unit) in self._damaged else "garbage"
         self.world.marks.hit(f"fault:{kind}")
 
@@ -169,6 +175,7 @@ class Witness(Watcher):
         self._weather.damage = 0.0
         disk.heal()
         self._damaged.clear()
+        self._met.clear()
         process.refusal = None
 
 

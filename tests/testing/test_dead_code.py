@@ -8,7 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from fusee.sdk.step import spec_of
 from fusee.testing import Faults, Simulator
+from fusee.testing.device import PowerLost
 from fusee.testing.plan import Peace
 from tests.testing import unwinding_flows as flows
 from tests.testing.unwinding_flows import both, effect, holds, holds_later, holds_the_time, said
@@ -82,6 +84,25 @@ def test_nothing_that_is_unwound_reaches_a_service_or_the_log() -> None:
     assert "run a ends" in said
     assert calls.calls == []
     assert not [line for line in log if "is unwound" in line or "cut off" in line]
+
+
+def test_a_call_of_a_dead_process_does_not_arrive_whoever_lives_by_then() -> None:
+    async def scenario(sim: Simulator) -> None:
+        dead = await sim.world.serving()
+        await sim.crash()
+        assert (await sim.world.serving()).is_alive
+        waits = sim.world.function_of(dead, spec_of(effect))("a")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(3600):
+                await waits
+        with pytest.raises(PowerLost):
+            sim.world.function_of(dead, spec_of(flows.tells_later))("a")
+
+    sim = Simulator(FLOWS)
+    sim.stub(effect, lambda name: None)
+    sim.run(scenario)
+
+    assert sim.calls == []
 
 
 class DiesOnce(Peace):
