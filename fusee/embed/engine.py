@@ -10,7 +10,7 @@ import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, ParamSpec, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import fusee
 from fusee.base.durations import seconds
@@ -28,24 +28,23 @@ from fusee.base.limits import (
 )
 from fusee.base.names import check_id
 from fusee.embed.assembly import Assemble, assemble_directory, assemble_memory
+from fusee.embed.calls import EngineCalls
+from fusee.embed.client import Client
 from fusee.embed.handle import Run
 from fusee.embed.life import Life
 from fusee.embed.options import StartOptions
 from fusee.embed.programs import Registry
-from fusee.engine.admission import OnConflict, Reuse
 from fusee.io.surroundings import Surroundings
 from fusee.record.kinds import Started
-from fusee.record.payload import codec_for
 from fusee.sdk.retry import Duration
 from fusee.sdk.workflow import Workflow
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 MEMORY = ":memory:"
 
 
-class Engine:
+class Engine(EngineCalls):
     """Runs workflows in this process, durably. Made by `Engine.open`, used with `async with`."""
 
     def __init__(
@@ -167,36 +166,6 @@ class Engine:
 
     # ------------------------------------------------------------ calls
 
-    def options(
-        self,
-        *,
-        on_conflict: OnConflict | None = None,
-        reuse: Reuse | None = None,
-        version: str | None = None,
-        request_id: str | None = None,
-    ) -> Engine:
-        """Return this engine with options for `start` and `run`.
-
-        on_conflict: when a run of the ID is open: "fail", "use_existing",
-        "terminate_existing". reuse: when one has finished: "allow_failed_only", "allow",
-        "reject". version: of the workflow, default the one given. request_id: makes a
-        repeated start the same start.
-        """
-        view = object.__new__(Engine)
-        view.__dict__.update(self.__dict__)
-        view._options = self._options.updated(on_conflict, reuse, version, request_id)
-        return view
-
-    async def start(
-        self, workflow: Workflow[P, R], workflow_id: str, /, *args: P.args, **kwargs: P.kwargs
-    ) -> Run[R]:
-        """Start a run; return once that is durable.
-
-        Raises `AlreadyRunning`, `AlreadyFinished` (their `.run` is the run that is there),
-        `UnknownWorkflow`, `PayloadMismatch`, `EncodeError`, `StorageFull`.
-        """
-        return await self._start(workflow, workflow_id, args, kwargs, is_acknowledged=True)
-
     async def _start(
         self,
         workflow: Workflow[Any, R],
@@ -237,26 +206,8 @@ class Engine:
             input_differs=admitted.input_differs,
         )
 
-    async def run(
-        self, workflow: Workflow[P, R], workflow_id: str, /, *args: P.args, **kwargs: P.kwargs
-    ) -> R:
-        """Start a run and wait for its result. Raises what `start` and `Run.result` raise."""
-        # The result waits for a later ticket than the start, so it acknowledges both.
-        run = await self._start(workflow, workflow_id, args, kwargs, is_acknowledged=False)
-        return await run.result()
-
-    def get(self, workflow: Workflow[P, R] | str, workflow_id: str) -> Run[R]:
-        """Return a handle of the newest run of an ID; nothing is looked up yet.
-
-        A workflow's name serves for workflows that are not registered here; its results
-        then come as plain JSON values.
-        """
-        check_id(workflow_id, what="workflow ID")
-        if isinstance(workflow, str):
-            codec = codec_for(Any, where=f"result of workflow '{workflow}'")
-        else:
-            codec = workflow.signature.result_codec
-        return Run(self.life.client, workflow_id, None, codec)
+    def _client(self) -> Client:
+        return self.life.client
 
     def _registered(self, workflow: Workflow[Any, Any]) -> Workflow[Any, Any]:
         if not isinstance(workflow, Workflow):  # pyright: ignore[reportUnnecessaryIsInstance]

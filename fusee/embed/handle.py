@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 from fusee.sdk.messages import Asking, Sending, query_of, signal_of
 
 if TYPE_CHECKING:
-    from fusee.embed.client import Client
     from fusee.engine.views import JournalEntry, RunInfo
     from fusee.record.payload import Codec
     from fusee.sdk.retry import Duration
@@ -18,6 +17,41 @@ I = TypeVar("I")  # noqa: E741 - input, as in the documentation
 O = TypeVar("O")  # noqa: E741 - output
 
 
+class RunClient(Protocol):
+    """What carries the calls of a handle to an engine; see `fusee.embed.client`."""
+
+    async def result(
+        self, workflow_id: str, ordinal: int | None, codec: Codec, timeout: Duration | None
+    ) -> Any:
+        """Wait for a run to end; return its value."""
+        ...
+
+    async def signal(
+        self,
+        workflow_id: str,
+        ordinal: int | None,
+        name: str,
+        payload: bytes,
+        signal_id: str | None,
+    ) -> bool:
+        """Send a signal; return whether its id was known with another value."""
+        ...
+
+    async def query(
+        self, workflow_id: str, ordinal: int | None, name: str, payload: bytes
+    ) -> bytes:
+        """Ask a run."""
+        ...
+
+    async def describe(self, workflow_id: str, ordinal: int | None) -> RunInfo:
+        """Describe a run."""
+        ...
+
+    async def journal(self, workflow_id: str, ordinal: int | None) -> list[JournalEntry]:
+        """Return a run's operations."""
+        ...
+
+
 class Run(Generic[R]):
     """One run of a workflow. Cheap, stateless; cancelling a wait on it never touches the run."""
 
@@ -25,7 +59,7 @@ class Run(Generic[R]):
 
     def __init__(
         self,
-        client: Client,
+        client: RunClient,
         workflow_id: str,
         ordinal: int | None,
         codec: Codec,

@@ -73,11 +73,11 @@ class StepRunner:
         self._core: Core
         self._log: CommitLog
         self._random = surroundings.random
-        self._stand_in = surroundings.stand_ins.get
+        self._function_of = surroundings.function_of
         self._monotonic_ns = surroundings.clock.monotonic_ns
         self._waiting_async: deque[Attempt] = deque()
         self._waiting_sync: deque[Attempt] = deque()
-        self._attempts: set[Attempt] = set()
+        self._attempts: dict[Attempt, None] = {}  # In the order in which they began.
         self._async_running = 0
         self._idle: asyncio.Future[None] | None = None
         self._shell = Shell(loop)
@@ -160,7 +160,7 @@ class StepRunner:
 
     def _left(self, attempt: Attempt) -> None:
         """The function of an attempt has ended."""
-        self._attempts.discard(attempt)
+        self._attempts.pop(attempt, None)
         if attempt.timer is not None:
             attempt.timer.cancel()
         if self._waiting_async or self._waiting_sync:
@@ -201,7 +201,7 @@ class StepRunner:
             # Asked in this frame: nothing may come between the proof and the call.
             if self._monotonic_ns() >= self._log.may_act_until_ns:
                 raise MayNotAct
-            coroutine = self._stand_in(op.spec.name, op.spec.fn)(*op.args, **op.kwargs)
+            coroutine = self._function_of(op.spec)(*op.args, **op.kwargs)
             awaited = variables.run(coroutine.send, None)
         except StopIteration as done:
             leave(loop, shell.task)
@@ -225,7 +225,7 @@ class StepRunner:
         """The function waits for something: from here on it is a task."""
         shell, self._shell = self._shell, Shell(self._loop)
         self._async_running += 1
-        self._attempts.add(attempt)
+        self._attempts[attempt] = None
         attempt.task = shell.task
         shell.carry(coroutine, awaited, variables, functools.partial(self._async_done, attempt))
 
@@ -240,7 +240,7 @@ class StepRunner:
         op = attempt.op
         if not attempt.first_us:
             attempt.first_us = self._log.recent_us
-        self._attempts.add(attempt)
+        self._attempts[attempt] = None
         variables = op.variables.copy()
         variables.run(_set_current, attempt)
         self._threads.submit(
@@ -255,7 +255,7 @@ class StepRunner:
         op = attempt.op
         if self.closing or self._monotonic_ns() >= self._log.may_act_until_ns:
             raise MayNotAct
-        return self._stand_in(op.spec.name, op.spec.fn)(*op.args, **op.kwargs)
+        return self._function_of(op.spec)(*op.args, **op.kwargs)
 
     def _wait_to_act(self, attempt: Attempt) -> None:
         """The right to act ended before the call: the attempt goes to the head of the queue."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from random import Random
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Protocol
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from fusee.base.clock import Clock
     from fusee.io.threads import OnResult
     from fusee.io.wakeup import Wake
+    from fusee.sdk.step import StepSpec
 
 
 class Threads(Protocol):
@@ -107,11 +109,9 @@ class Surroundings:
     run_aside: Callable[[Callable[[], None], str], Aside] = thread_aside
     clock_look_s: float = 1.0
     """How long to trust that nobody sets the wall clock: due times are looked at so often."""
-    stand_ins: Mapping[str, Callable[..., Any]] = field(
-        default_factory=dict[str, Callable[..., Any]]
-    )
-    """What is called in place of the function of a step, by the step's name. Tests put it there;
-    it is async where the step's own function is."""
+    function_of: Callable[[StepSpec], Callable[..., Any]] = attrgetter("fn")
+    """What is called for a step: its own function, or what a test puts in its place, which is
+    async where the step's own function is."""
     look_aside: Callable[[Callable[[], None], float, str], Looking] = ThreadLooking
     """Calls a function every so many seconds, also while the owner's loop stands still."""
     python: str = field(default_factory=platform.python_version)

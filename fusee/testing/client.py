@@ -7,9 +7,11 @@ as a careful client does, with the same request id or signal id, until somebody 
 from __future__ import annotations
 
 from asyncio import _get_running_loop
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fusee.base.errors import AlreadyFinished, AlreadyRunning, QueryFailed, WorkflowFailed
+from fusee.embed.calls import EngineCalls
+from fusee.embed.handle import Run
 from fusee.embed.options import StartOptions
 from fusee.loop.illegal import refuse
 from fusee.loop.workflow_loop import in_workflow_code
@@ -21,18 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from fusee.embed.engine import Engine
-    from fusee.embed.handle import Run
-    from fusee.engine.admission import OnConflict, Reuse
+    from fusee.embed.handle import RunClient
     from fusee.engine.views import JournalEntry, RunInfo
-    from fusee.sdk.messages import Asking, Sending
+    from fusee.record.payload import Codec
     from fusee.sdk.retry import Duration
     from fusee.testing.world import World
 
-P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-I = TypeVar("I")  # noqa: E741 - input, as in the documentation
-O = TypeVar("O")  # noqa: E741 - output
 
 
 def check_outside(world: World, what: str) -> None:
@@ -48,35 +46,25 @@ def check_outside(world: World, what: str) -> None:
     raise RuntimeError(f"{what} outside of sim.run(scenario): the scenario calls it")
 
 
-class SimEngine:
+class SimEngine(EngineCalls):
     """The engine of whichever process runs now. Same calls as `fusee.Engine`."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._ids = world.random
         self._options = StartOptions()
 
-    def options(
+    async def _start(
         self,
+        workflow: Workflow[Any, R],
+        workflow_id: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
         *,
-        on_conflict: OnConflict | None = None,
-        reuse: Reuse | None = None,
-        version: str | None = None,
-        request_id: str | None = None,
-    ) -> SimEngine:
-        """Return this engine with options for `start` and `run`; see `Engine.options`."""
-        view = object.__new__(SimEngine)
-        view.__dict__.update(self.__dict__)
-        view._options = self._options.updated(on_conflict, reuse, version, request_id)
-        return view
-
-    async def start(
-        self, workflow: Workflow[P, R], workflow_id: str, /, *args: P.args, **kwargs: P.kwargs
-    ) -> SimRun[R]:
-        """Start a run; see `Engine.start`."""
+        is_acknowledged: bool,
+    ) -> Run[R]:
         check_outside(self._world, "sim.engine.start(...)")
-        options = self._options
-        request_id = options.request_id or self._ids.randbytes(16).hex()
+        options, client = self._options, self._client()
+        request_id = options.request_id or self._world.random.randbytes(16).hex()
 
         def make(engine: Engine) -> Awaitable[Run[R]]:
             given: Any = (args, kwargs)
@@ -95,95 +83,72 @@ class SimEngine:
         try:
             run = await self._world.call(make)
         except (AlreadyRunning, AlreadyFinished) as error:
-            error.run = SimRun(self._world, workflow, workflow_id, error.run.ordinal)
+            error.run = _carried_by(client, error.run, workflow)
             raise
-        return SimRun(self._world, workflow, workflow_id, run.ordinal)
+        return _carried_by(client, run, workflow)
 
-    async def run(
-        self, workflow: Workflow[P, R], workflow_id: str, /, *args: P.args, **kwargs: P.kwargs
-    ) -> R:
-        """Start a run and wait for its result; see `Engine.run`."""
-        run = await self.start(workflow, workflow_id, *args, **kwargs)
-        return await run.result()
-
-    def get(self, workflow: Workflow[P, R] | str, workflow_id: str) -> SimRun[R]:
-        """Return a handle of the newest run of an ID; see `Engine.get`."""
-        return SimRun(self._world, workflow, workflow_id, None)
+    def _client(self) -> SimClient:
+        return SimClient(self._world)
 
 
-class SimRun(Generic[R]):
-    """A handle of one run. Same calls as `fusee.Run`."""
+def _carried_by(client: SimClient, run: Run[Any], workflow: Workflow[Any, R]) -> Run[R]:
+    """Return a handle of a run that survives the process that it came from."""
+    return Run(
+        client,
+        run.id,
+        run.ordinal,
+        workflow.signature.result_codec,
+        started_by_me=run.started_by_me,
+        input_differs=run.input_differs,
+    )
 
-    __slots__ = ("_workflow", "_world", "id", "ordinal")
 
-    def __init__(
-        self,
-        world: World,
-        workflow: Workflow[Any, R] | str,
-        workflow_id: str,
-        ordinal: int | None,
-    ) -> None:
+class SimClient:
+    """`fusee.embed.handle.RunClient`: carries the calls of a handle to whichever process serves."""
+
+    def __init__(self, world: World) -> None:
         self._world = world
-        self._workflow = workflow
-        self.id = workflow_id
-        """The workflow ID."""
-        self.ordinal = ordinal
-        """Which run of the ID, from 1; None is the newest at each call."""
 
-    def __repr__(self) -> str:
-        return f"<run {self.id}{'' if self.ordinal is None else f'/{self.ordinal}'}>"
-
-    async def _ask(self, question: Callable[[Run[R]], Awaitable[T]]) -> T:
+    async def _ask(self, question: Callable[[RunClient], Awaitable[T]]) -> T:
         check_outside(self._world, "a call of a run")
-
-        def make(engine: Engine) -> Awaitable[T]:
-            run: Run[R] = engine.get(self._workflow, self.id)
-            run.ordinal = self.ordinal
-            return question(run)
-
         try:
-            return await self._world.call(make)
+            return await self._world.call(lambda engine: question(engine.life.client))
         except (WorkflowFailed, QueryFailed) as error:
             if error.__cause__ is not None:
                 # A cold process raised its own copy of the class.
                 error.__cause__ = as_here(error.__cause__)
             raise
 
-    async def result(self, timeout: Duration | None = None) -> R:
-        """Wait for the run's result; see `Run.result`."""
-        return await self._ask(lambda run: run.result(timeout))
+    async def result(
+        self, workflow_id: str, ordinal: int | None, codec: Codec, timeout: Duration | None
+    ) -> Any:
+        """Wait for a run to end; return its value."""
+        return await self._ask(lambda client: client.result(workflow_id, ordinal, codec, timeout))
 
-    @overload
-    async def signal(self, signal: Sending[None], /, *, signal_id: str | None = None) -> None: ...
-    @overload
     async def signal(
-        self, signal: Sending[T], value: T, /, *, signal_id: str | None = None
-    ) -> None: ...
-    @overload
-    async def signal(
-        self, signal: str, value: Any = None, /, *, signal_id: str | None = None
-    ) -> None: ...
-    async def signal(
-        self, signal: Sending[Any] | str, value: Any = None, /, *, signal_id: str | None = None
-    ) -> None:
-        """Send a signal; see `Run.signal`."""
-        unique = signal_id or self._world.random.randbytes(16).hex()
-        await self._ask(lambda run: run.signal(signal, value, signal_id=unique))
+        self,
+        workflow_id: str,
+        ordinal: int | None,
+        name: str,
+        payload: bytes,
+        signal_id: str | None,
+    ) -> bool:
+        """Send a signal, until somebody has it."""
+        drawn = self._world.random.randbytes(16).hex() if signal_id is None else signal_id
+        return await self._ask(
+            lambda client: client.signal(workflow_id, ordinal, name, payload, drawn)
+        )
 
-    @overload
-    async def query(self, query: Asking[None, O], /) -> O: ...
-    @overload
-    async def query(self, query: Asking[I, O], value: I, /) -> O: ...
-    @overload
-    async def query(self, query: str, value: Any = None, /) -> Any: ...
-    async def query(self, query: Asking[Any, Any] | str, value: Any = None, /) -> Any:
-        """Ask the run; see `Run.query`."""
-        return await self._ask(lambda run: run.query(query, value))
+    async def query(
+        self, workflow_id: str, ordinal: int | None, name: str, payload: bytes
+    ) -> bytes:
+        """Ask a run."""
+        return await self._ask(lambda client: client.query(workflow_id, ordinal, name, payload))
 
-    async def describe(self) -> RunInfo:
-        """Return what the run is and what it waits for."""
-        return await self._ask(lambda run: run.describe())
+    async def describe(self, workflow_id: str, ordinal: int | None) -> RunInfo:
+        """Describe a run."""
+        return await self._ask(lambda client: client.describe(workflow_id, ordinal))
 
-    async def journal(self) -> list[JournalEntry]:
-        """Return the run's operations in the order its code called them."""
-        return await self._ask(lambda run: run.journal())
+    async def journal(self, workflow_id: str, ordinal: int | None) -> list[JournalEntry]:
+        """Return a run's operations."""
+        return await self._ask(lambda client: client.journal(workflow_id, ordinal))

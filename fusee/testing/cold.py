@@ -17,6 +17,7 @@ between it and the test goes as bytes, as it would between two processes.
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.util import module_from_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,7 +30,7 @@ from fusee.testing.host_loop import HostLoop
 from fusee.testing.threads import SimThreads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Generator, Iterable
     from contextvars import Context
     from types import ModuleType
 
@@ -95,6 +96,15 @@ class Modules:
         if self._depth == 0:
             self._swap()
 
+    @contextmanager
+    def here(self) -> Generator[None, None, None]:
+        """Let code of this life run meanwhile."""
+        self.enter()
+        try:
+            yield
+        finally:
+            self.leave()
+
     def adopt(self) -> None:
         """Let the packages know the copies, where they knew the originals."""
         for name in self._names:
@@ -104,11 +114,8 @@ class Modules:
 
     def inside(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function that belongs to this life."""
-        self.enter()
-        try:
+        with self.here():
             return function(*args, **kwargs)
-        finally:
-            self.leave()
 
     def outside(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function that belongs to the test from code of this life."""
@@ -153,11 +160,8 @@ class ColdLoop(HostLoop):
 
     def turn(self) -> None:
         """Run what is ready, among this life's modules."""
-        self.modules.enter()
-        try:
+        with self.modules.here():
             super().turn()
-        finally:
-            self.modules.leave()
 
 
 class ColdThreads(SimThreads):
@@ -190,6 +194,11 @@ def make_threads(registry: Registry, *args: Any) -> SimThreads:
     if isinstance(registry, ColdRegistry):
         return ColdThreads(registry.modules, *args)
     return SimThreads(*args)
+
+
+def among(registry: Registry) -> AbstractContextManager[None]:
+    """Return a context in which the code of a life with these workflows may run."""
+    return registry.modules.here() if isinstance(registry, ColdRegistry) else nullcontext()
 
 
 def as_here(error: BaseException) -> BaseException:

@@ -13,17 +13,22 @@ from __future__ import annotations
 import asyncio
 from asyncio import _get_running_loop, _set_running_loop
 from collections import deque
-from typing import TYPE_CHECKING, Any, NoReturn
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from fusee.loop.tasks import WorkflowTask
 from fusee.loop.workflow_loop import WorkflowLoop
 from fusee.testing.guard import not_simulated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
     from contextvars import Context
+    from types import AsyncGeneratorType
 
     from fusee.loop.handles import Ready
     from fusee.testing.scheduler import Event, Scheduler
+
+T = TypeVar("T")
 
 ITERATION_US = 5
 CLOSES_MAX = 20
@@ -127,35 +132,81 @@ class HostLoop(WorkflowLoop):
         if self._soon and self._due is None and not self._is_over:
             self._due = self._scheduler.after(self._iteration_us, self._iterate)
 
+    def create_task(  # type: ignore[override]
+        self,
+        coro: Coroutine[Any, Any, T],
+        *,
+        name: object = None,
+        context: Context | None = None,
+        eager_start: bool | None = None,
+    ) -> WorkflowTask[T]:
+        """Start a task; refused to what unwinds when its process is dead."""
+        if self._is_over:
+            coro.close()
+            raise RuntimeError("a task for a process that has ended")
+        return super().create_task(coro, name=name, context=context, eager_start=eager_start)
+
     def refuse_call(self, what: str, remedy: str) -> NoReturn:
         """Refuse what reaches out of the simulated world."""
         not_simulated(what)
 
-    def discard(self) -> None:
-        """End with the process: nothing that waits here ever runs."""
+    def halt(self) -> None:
+        """End with the process: nothing that waits here ever runs.
+
+        Also what is ready in the present iteration, of which the process may have died.
+        """
         self._is_over = True
         if self._due is not None:
             self._due.cancel()
         self._timers.end()
         self.ready.clear()
         self._soon.clear()
+
+    def discard(self) -> None:
+        """Halt, and unwind all coroutines and async generators, in the order they were made in.
+
+        Left to the collector they would unwind at a time that no seed decides.
+        """
+        self.halt()
         self._closed = True
         outer = _get_running_loop()
         _set_running_loop(self)
         try:
-            for task in asyncio.all_tasks(self):
+            for task in sorted(asyncio.all_tasks(self), key=_when_made):
                 # The process is gone; its coroutines must not say that they were forgotten.
                 task._log_destroy_pending = False  # type: ignore[attr-defined]  # asyncio's own
                 _close(task.get_coro())
+            for agen in self.run_asyncgens.take():
+                if not agen.ag_running:
+                    closing = _closing(agen)
+                    with suppress(BaseException):
+                        closing.send(None)
+                    _close(closing)
         finally:
             _set_running_loop(outer)
         self.ready = self._soon = deque(maxlen=0)
 
 
+def _when_made(task: asyncio.Task[Any]) -> tuple[bool, int]:
+    """Order tasks by when they were made: those of the loop, then those made without it.
+
+    The loop numbers its tasks; of the others, which are the engine's, asyncio counts the names.
+    """
+    if isinstance(task, WorkflowTask):
+        return False, task.number
+    count = task.get_name().rpartition("-")[2]
+    return True, int(count) if count.isdecimal() else 0
+
+
+async def _closing(agen: AsyncGeneratorType[Any, Any]) -> None:
+    await agen.aclose()
+
+
 def _close(coroutine: Any) -> None:
     """Unwind a coroutine of a dead process: whatever it does while it unwinds is not heard.
 
-    Left half unwound it would go on when it is collected, at a time that no seed decides.
+    One that always waits for something else is kept as it is: when it is collected it would
+    go on.
     """
     for _ in range(CLOSES_MAX):
         try:
@@ -165,3 +216,7 @@ def _close(coroutine: Any) -> None:
         except BaseException:
             return
         return
+    _unwilling.append(coroutine)
+
+
+_unwilling: list[Any] = []

@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
+class Stuck(AssertionError):
+    """The faults have ended, and something that must come to its end does not."""
+
+
 class Verdict(StrEnum):
     """How a seed ended."""
 

@@ -5,8 +5,8 @@
     after-write    all of it has landed, and nobody was told
     append         a turn was appended, and is not durable
     iteration      between two iterations of the process's loop
-    before-call    a step is about to call the service
-    after-call     the service has acted, and nobody was told
+    before-call    a step is about to be called
+    after-call     it has acted, and nobody was told
     before-ack     something is durable, and its caller was not told
     after-ack      its caller has the answer
 

@@ -13,13 +13,15 @@ from __future__ import annotations
 import traceback
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fusee.base.errors import AcknowledgedDataLost, DirectoryRefused, EngineStopped
 from fusee.embed.assembly import Assembly, assemble_on
 from fusee.embed.engine import Engine
+from fusee.engine.run import Run
 from fusee.io.surroundings import Surroundings
-from fusee.testing.cold import make_loop, make_threads
+from fusee.testing.cold import among, make_loop, make_threads
 from fusee.testing.device import PowerLost
 from fusee.testing.process_device import ProcessDevice
 from fusee.testing.seeds import stream
@@ -75,6 +77,8 @@ class Process:
         """Why the directory could not be opened."""
         self.passed: Counter[str] = Counter()
         """How often each point was passed in this life."""
+        self.loose: dict[object, Callable[[], None]] = {}
+        """Closes what a step has returned for the loop to await, until that has begun."""
         self.registry = registry
         self.loop = make_loop(registry, world.scheduler, self._on_error, self._iterated)
         self.random = stream(world.seed, f"life {number}")
@@ -128,6 +132,7 @@ class Process:
         if not self.is_alive:
             return
         self.is_alive = self.is_open = False
+        self.loop.halt()
         if not self.device.is_off:
             self.device.crash(self.random)
         if self._submitter is not None:
@@ -139,8 +144,21 @@ class Process:
         self.world.on_death(self)
 
     def bury(self) -> None:
-        """Take apart what is left, when nothing of it is on the stack any more."""
-        self.loop.discard()
+        """Take apart what is left, when nothing of it is on the stack any more.
+
+        Every coroutine of it is unwound here: those of its runs as when a run leaves memory,
+        then those of its steps. None is left to the collector, which would run what users
+        wrote in `finally` in the middle of a later life.
+        """
+        with self.world.unwinding(), among(self.registry):
+            if self.has_opened:
+                core = self.engine.life.core
+                for run in [*core.table.all(), *core.ready]:
+                    if isinstance(run, Run) and run.program is not None:
+                        run.program.evict()
+            for close in list(self.loose.values()):
+                close()
+            self.loop.discard()
         for hang_up in list(self._calls.values()):
             hang_up(None)
         self._calls.clear()
@@ -156,7 +174,7 @@ class Process:
             run_aside=self._run_aside,
             look_aside=NotLooking,
             clock_look_s=self.world.settings.clock_look_s,
-            stand_ins=self.world.stand_ins,
+            function_of=partial(self.world.function_of, self),
             python="3.x",
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fusee.testing.device import InFlight, SimDevice
+from fusee.testing.disk import units_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,6 +67,15 @@ class ProcessDevice(SimDevice):
         world.trace.add(world.now_us, "durable", write.name, write.offset, len(write.data))
         world.watcher.on_durable(process, write.name, write.offset, write.data)
         process.point("after-write")
+
+    def read(self, file: str, offset: int, size: int) -> bytes:
+        """Read; whoever watches is told of damage in it."""
+        platter = self._world.disk.names.get(file)
+        if platter is not None and platter.damaged and not self.is_off:
+            asked = units_of(offset, size)
+            for unit in [unit for unit in platter.damaged if unit in asked]:
+                self._world.watcher.on_damage_read(self._process, platter.number, unit)
+        return super().read(file, offset, size)
 
     def create(self, file: str, chunks: Iterable[bytes | memoryview]) -> None:
         """Make a whole file appear."""

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from fusee.base.durations import to_us
 from fusee.embed.programs import Registry
@@ -22,13 +23,16 @@ from fusee.sdk.retry import Duration
 from fusee.sdk.step import spec_of
 from fusee.sdk.workflow import Workflow
 from fusee.testing import report
+from fusee.testing.calls import Calls
 from fusee.testing.client import SimEngine, check_outside
 from fusee.testing.cold import Cold
 from fusee.testing.faults import Faults
 from fusee.testing.guard import Guard
+from fusee.testing.outcome import Stuck
+from fusee.testing.reach import check_known
 from fusee.testing.seeds import stream
-from fusee.testing.stubs import KeyInputs, Stub
-from fusee.testing.world import Settings, Stuck, Watcher, World
+from fusee.testing.stubs import Stub, StubCall
+from fusee.testing.world import Settings, Watcher, World
 
 if TYPE_CHECKING:
     import asyncio
@@ -62,9 +66,9 @@ class Simulator:
         workflows = _check_workflows(workflows)
         self._registry = Registry(workflows)
         self._cold = Cold(workflows) if self.faults.cold_process else None
-        self._guard = Guard()
+        self._guard = Guard(lambda: self.world.is_unwinding)
         self._idle = _Idle(self.faults.evict, seed)
-        self._inputs = KeyInputs()
+        self._calls = Calls()
         self._was_run = False
         self.world = World(
             seed,
@@ -73,8 +77,14 @@ class Simulator:
             settings=Settings(),
             watcher=self._idle,
         )
+        self.world.function_of = self._calls.function_of
         self.engine = SimEngine(self.world)
         """What the scenario calls; it survives every process."""
+
+    @property
+    def calls(self) -> list[StubCall]:
+        """Every call of a step that arrived in any process, whether it has a stub or not."""
+        return self._calls.made
 
     def _boot(self) -> Registry:
         """Return what a new process has registered."""
@@ -103,7 +113,7 @@ class Simulator:
         With `varies` it is asked anew at every call; otherwise a key that comes again is
         given the answer it was given before. `function` is called with the step's arguments,
         belongs to the test like the scenario, and may ask `sim.now()`; for an async step it
-        may be async.
+        may be async. Raises ValueError for a step that no workflow of this simulator refers to.
         """
         if self._was_run:
             raise RuntimeError("sim.stub(...) comes before sim.run(...)")
@@ -112,12 +122,12 @@ class Simulator:
         if not callable(function):
             raise TypeError(f"the stub of {step!r} must be a function, not {function!r}")
         spec = spec_of(step)
-        if spec.name in self.world.stand_ins:
+        if spec.name in self._calls.stubs:
             raise ValueError(f"a step named {spec.name!r} has a stub already")
         if not spec.is_async and inspect.iscoroutinefunction(function):
             raise TypeError(f"step {spec.name!r} is not async, so its stub cannot be")
-        stub = Stub(self.world, spec, function, varies=varies, inputs=self._inputs)
-        self.world.stand_ins[stub.name] = stub.stand_in
+        check_known(spec, self._registry)
+        stub = self._calls.stubs[spec.name] = Stub(spec, function, varies=varies)
         return stub
 
     # ------------------------------------------------------------ for the scenario
@@ -129,9 +139,13 @@ class Simulator:
     async def advance(self, duration: Duration) -> None:
         """Let time pass, and with it everything that is due: "9m", a timedelta, seconds."""
         check_outside(self.world, "sim.advance(...)")
+        try:
+            time_us = to_us(duration)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"sim.advance({duration!r}): {error}") from None
         if _is_negative(duration):
             raise ValueError(f"sim.advance({duration!r}): time does not go back")
-        await self.world.sleep(to_us(duration) / 1e6)
+        await self.world.sleep(time_us / 1e6)
 
     async def crash(self) -> None:
         """Kill the process at this instant; return when another one serves."""
@@ -166,22 +180,43 @@ class Simulator:
         self._was_run = True
         try:
             with self._guard.watching(self.world.scheduler.interrupt):
-                result = self.world.run(scenario(self))
-                self.world.heal()
-                self._idle.heal()
-                self.world.run(self._rest())
-                held = self._idle.held or report.held_runs(self.world.process)
-                self.world.shut()
-        except Exception as error:
-            self._fail(error)
-        except BaseException:
-            self.world.abandon()
-            raise
+                result, end = self._lived(scenario)
         finally:
             if self._cold is not None:
                 forget_codecs()  # Of the classes of all lives, which nobody else will let go.
-        self._check(held, report.how_to_repeat(self.world))
-        return result
+        self._check(end.held, end.repeat)
+        if isinstance(end.error, Stuck):
+            text = f"the world is stuck: {end.error}; {end.waits}\n\n{end.repeat}"
+            raise AssertionError(text) from None
+        if end.error is not None:
+            end.error.add_note(end.repeat)
+            raise end.error
+        return cast("R", result)
+
+    def _lived(self, scenario: Scenario[R]) -> tuple[R | None, _End]:
+        """Run a scenario and take the world apart, while the guard watches whatever unwinds."""
+        world = self.world
+        result: R | None = None
+        error: Exception | None = None
+        try:
+            result = world.run(scenario(self))
+            world.heal()
+            self._idle.heal()
+            world.run(self._rest())
+            world.shut()
+        except Exception as raised:
+            error = raised
+        except BaseException:
+            world.abandon()
+            raise
+        held, waits = self._idle.held or report.held_runs(world.process), ""
+        repeat = report.how_to_repeat(world)
+        if error is not None:
+            waits = report.who_waits(world)
+            world.abandon()
+            if not isinstance(error, Stuck):
+                held = []  # What the scenario raises comes first: it may be about them.
+        return result, _End(error, held, waits, repeat)
 
     async def _rest(self) -> None:
         """Wait until a process has nothing to do."""
@@ -190,31 +225,30 @@ class Simulator:
             if process.is_idle or await self._idle.next_of(process):
                 return
 
-    def _fail(self, error: Exception) -> NoReturn:
-        """The scenario did not come to its end, or what followed it did not."""
-        waits = report.who_waits(self.world)
-        held = self._idle.held or report.held_runs(self.world.process)
-        repeat = report.how_to_repeat(self.world)
-        self.world.abandon()
-        self._check(held if isinstance(error, Stuck) else [], repeat)
-        if isinstance(error, Stuck):
-            raise AssertionError(f"the world is stuck: {error}; {waits}\n\n{repeat}") from None
-        error.add_note(repeat)
-        raise error
-
     def _check(self, held: list[str], repeat: str) -> None:
         """Raise AssertionError for what must never happen, whatever the scenario says."""
         if self._guard.refused:
             first = self._guard.refused[0]
             raise AssertionError(f"NotSimulated: {first}\n\n{repeat}") from first
-        if self._inputs.broken:
-            raise AssertionError(f"{self._inputs.broken[0]}\n\n{repeat}")
+        if self._calls.inputs.broken:
+            raise AssertionError(f"{self._calls.inputs.broken[0]}\n\n{repeat}")
         for bug in self.world.bugs:
             cause = bug if isinstance(bug, BaseException) else None
             raise AssertionError(f"Fusee failed: {bug!r}\n\n{repeat}") from cause
         if held:
             lines = "\n".join(held)
             raise AssertionError(f"{lines}\n\n{repeat}")
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How a scenario ended, and what the world looked like then."""
+
+    error: Exception | None
+    held: list[str]
+    """Runs whose code does not fit their journals."""
+    waits: str
+    repeat: str
 
 
 class _Idle(Watcher):

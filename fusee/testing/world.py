@@ -20,6 +20,7 @@ from fusee.log.segment import SegmentSizes
 from fusee.testing.disk import Disk
 from fusee.testing.host_loop import HostLoop
 from fusee.testing.marks import Marks
+from fusee.testing.outcome import Stuck
 from fusee.testing.plan import FaultPlan, Peace
 from fusee.testing.process import Process
 from fusee.testing.scheduler import Scheduler
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from fusee.embed.engine import Engine
     from fusee.embed.programs import Registry
+    from fusee.sdk.step import StepSpec
     from fusee.testing.process import Answer
 
 T = TypeVar("T")
@@ -40,10 +42,6 @@ EVENTS_MAX = 2_000_000
 LOG_LINES_KEPT = 200
 SMALL = SegmentSizes(first_bytes=256 * 1024, next_bytes=512 * 1024)
 LOGGERS = (logging.getLogger("fusee"), logging.getLogger("fusee.workflow"))
-
-
-class Stuck(AssertionError):
-    """Nothing will ever happen again, or far too much did, and somebody still waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +72,9 @@ class Watcher:
 
     def on_durable(self, process: Process, file: str, offset: int, data: bytes) -> None:
         """A write has become durable."""
+
+    def on_damage_read(self, process: Process, file: int, unit: int) -> None:
+        """A process asks for a unit that holds something else than was last written there."""
 
     def on_idle(self, process: Process) -> None:
         """The process waits for time to pass or for somebody outside."""
@@ -106,11 +107,14 @@ class World:
         self.marks = Marks()
         self.disk = disk or Disk()
         self.watcher = watcher or Watcher()
-        self.stand_ins: dict[str, Callable[..., Any]] = {}
+        self.function_of: Callable[[Process, StepSpec], Callable[..., Any]] = _its_own
+        """What a process calls for a step."""
         self.wall_offset_us = 0
         self.process: Process | None = None
         self.lives = 0
         self.recoveries = 0
+        self.is_unwinding = False
+        """Whether code runs that in a real process would not: of a dead one, taken apart."""
         self.log: deque[str] = deque(maxlen=LOG_LINES_KEPT)
         """What the lives logged, the newest lines."""
         self.bugs: list[BaseException | str] = []
@@ -119,6 +123,7 @@ class World:
         self._make_registry = make_registry
         self._events_max = events_max
         self._waiting: list[asyncio.Future[Process]] = []
+        self._unburied: list[Process] = []
         self._is_shut = False
 
     # ------------------------------------------------------------ time
@@ -143,7 +148,9 @@ class World:
         """Keep what the engine logs meanwhile: it is this world's, not the real one's."""
 
         def keep(record: logging.LogRecord) -> bool:
-            self.log.append(f"{self.now_us / 1e6:.6f} {record.levelname} {record.getMessage()}")
+            if not self.is_unwinding:
+                now_s = self.now_us / 1e6
+                self.log.append(f"{now_s:.6f} {record.levelname} {record.getMessage()}")
             return False
 
         for logger in LOGGERS:
@@ -188,16 +195,34 @@ class World:
         """A process died; another one is started, as whoever runs it would do."""
         self.trace.add(self.now_us, "dead", process.number)
         self.watcher.on_end(process)
-        self.scheduler.after(0, process.bury)
+        self._bury_soon(process)
         self._restart()
 
     def on_exit(self, process: Process) -> None:
         """A process ended by itself."""
         self.trace.add(self.now_us, "exit", process.number)
         self.watcher.on_end(process)
-        self.scheduler.after(0, process.bury)
+        self._bury_soon(process)
         if process.refusal is None:
             self._restart()
+
+    def _bury_soon(self, process: Process) -> None:
+        """Take a process apart that has ended, once nothing of it is on the stack any more."""
+        self._unburied.append(process)
+        self.scheduler.after(0, self._bury)
+
+    def _bury(self) -> None:
+        while self._unburied:
+            self._unburied.pop(0).bury()
+
+    @contextmanager
+    def unwinding(self) -> Generator[None, None, None]:
+        """Take something apart: nothing that its code does meanwhile is heard."""
+        outer, self.is_unwinding = self.is_unwinding, True
+        try:
+            yield
+        finally:
+            self.is_unwinding = outer
 
     def _restart(self) -> None:
         self.process = None
@@ -225,12 +250,17 @@ class World:
         with self._logged():
             if process is not None:
                 process.die()
-                process.bury()
+            self._bury()
+            self._discard_outside()
+
+    def _discard_outside(self) -> None:
+        """Unwind whoever still waits outside."""
+        with self.unwinding():
             self.outside.discard()
 
     def dismantle(self) -> None:
         """Let go of disk, processes and callers: the world is over, whoever still holds it."""
-        self.outside.discard()
+        self._discard_outside()
         self.disk.wipe()
         self.process = None
         self._waiting.clear()
@@ -244,6 +274,8 @@ class World:
         with self._logged():
             while self.scheduler.run_next():
                 pass
+            self._bury()
+            self._discard_outside()
 
     # ------------------------------------------------------------ from outside
 
@@ -314,6 +346,10 @@ class World:
 def _settle(future: asyncio.Future[Any], value: Any) -> None:
     if not future.done():
         future.set_result(value)
+
+
+def _its_own(process: Process, spec: StepSpec) -> Callable[..., Any]:
+    return spec.fn
 
 
 def _nothing() -> None:

@@ -32,6 +32,9 @@ class LoggingService:
         process.point("before-call")
         step = current_step()
         self.calls += 1
+        if step.attempt > 1 and step.deadline is not None:
+            # Only its timeout lets a step that has one fail.
+            self.world.marks.hit("step:timed-out")
         if not is_read_only:
             self._ledger.on_input(step.key, step.attempt, given)
         self.world.trace.add(self.world.now_us, "call", step.key, step.attempt)

@@ -41,6 +41,11 @@ class Witness(Watcher):
         self.world: World
         self.counters: Counter[str] = Counter()
         self._newest_frame = ("", 0)
+        self._damaged: set[tuple[int, int]] = set()
+        """File and unit of what was damaged at rest; what a crash leaves is garbage."""
+        self._met: set[tuple[int, int]] = set()
+        self._ended_us = 0
+        """The machine's time at the end of the last life."""
         self._is_sealed = True
         """Whether nothing but a seal follows the newest batch of this life."""
 
@@ -60,11 +65,20 @@ class Witness(Watcher):
                 ledger.blame(text)
         elif world.lives == 1:
             ledger.facts = Facts()
-        if self._weather.clock_us and self._random.random() < 0.3:
-            world.marks.hit("fault:clock")
-            world.wall_offset_us = self._random.randrange(
-                -self._weather.clock_us, self._weather.clock_us
-            )
+        self._set_clock()
+
+    def _set_clock(self) -> None:
+        """Let the machine come back with another time, if the weather says so."""
+        world, clock_us = self.world, self._weather.clock_us
+        if not clock_us or self._random.random() >= 0.3:
+            return
+        before_us = world.wall_offset_us
+        world.wall_offset_us = self._random.randrange(-clock_us, clock_us)
+        if world.lives == 1 or world.wall_offset_us == before_us:
+            return  # Nobody has seen another time.
+        world.marks.hit("fault:clock")
+        if world.now_us + world.wall_offset_us < self._ended_us:
+            world.marks.hit("fault:clock-back")
 
     def _damage(self) -> None:
         """Let a few units rot: in their places, or unreadable. The next opening must see it.
@@ -79,7 +93,6 @@ class Witness(Watcher):
         ]
         if not segments:
             return
-        self.world.marks.hit("fault:damage")
         for _ in range(random.randint(1, 2)):
             name = random.choice(sorted(segments))
             units = (end if name == newest else len(disk.names[name].image)) // 512
@@ -88,6 +101,17 @@ class Witness(Watcher):
                 disk.flip_bit(name, unit * 512 + random.randrange(512), random.randrange(8))
             else:
                 disk.make_unreadable(name, unit)
+            place = (disk.names[name].number, unit)
+            self._damaged.add(place)
+            self._met.discard(place)
+
+    def on_damage_read(self, process: Process, file: int, unit: int) -> None:
+        """Note that damage was met, and not only done."""
+        if (file, unit) in self._met:
+            return
+        self._met.add((file, unit))
+        kind = "damage" if (file, unit) in self._damaged else "garbage"
+        self.world.marks.hit(f"fault:{kind}")
 
     def on_durable(self, process: Process, file: str, offset: int, data: bytes) -> None:
         """Learn what has become durable."""
@@ -113,14 +137,21 @@ class Witness(Watcher):
         if not node.uncommitted and random.random() < 0.002 and not disk.has_damage():
             self.counters["rebuilds"] += 1
             device = SimDevice(disk)
-            for text in (*differences(core.table, device), *misread_signals(core)):
-                self._ledger.blame(text)
+            for name, compared in (
+                ("rebuilt", differences(core.table, device)),
+                ("unread", misread_signals(core)),
+            ):
+                if compared.count:
+                    self.world.marks.hit(f"check:{name}")
+                for text in compared.wrong:
+                    self._ledger.blame(text)
         if random.random() < self._weather.evict:
             self.world.marks.hit("fault:evict")
             process.evict()
 
     def on_end(self, process: Process) -> None:
         """Ask how the life ended: in order, or by refusing to open."""
+        self._ended_us = self.world.now_us + self.world.wall_offset_us
         refusal = process.refusal
         if refusal is not None:
             self._refused(process, refusal)
@@ -143,6 +174,8 @@ class Witness(Watcher):
             return
         self._weather.damage = 0.0
         disk.heal()
+        self._damaged.clear()
+        self._met.clear()
         process.refusal = None
 
 

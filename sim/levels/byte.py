@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from fusee.base.errors import EngineStopped, StorageFull
 from fusee.testing.checkers.recoverable import forecast
 from fusee.testing.device import PowerLost
-from fusee.testing.outcome import SeedOutcome, Verdict
+from fusee.testing.outcome import SeedOutcome, Stuck, Verdict
 from fusee.testing.seeds import stream
 from sim.byte.atlas import Atlas
 from sim.byte.marks import MARKS
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fusee.testing.checkers.written import Written
     from fusee.testing.disk import Disk
 
-__all__ = ["FAMILIES", "MARKS", "NAME", "WORK", "Options", "Run", "Stuck", "run_seed"]
+__all__ = ["FAMILIES", "MARKS", "NAME", "WORK", "Options", "Run", "run_seed"]
 
 NAME: Final = "byte"
 WORK: Final = {"batches": 12, "crashes": 3, "recoveries": 6}
@@ -72,10 +72,6 @@ def run_seed(seed: int, options: Options) -> SeedOutcome:
         world.marks.names(),
         () if verdict is Verdict.CLEAN else world.trace.lines(),
     )
-
-
-class Stuck(Exception):
-    """The faults have ended and the log does not open."""
 
 
 class Run:

@@ -16,10 +16,11 @@ from fusee.embed.programs import Registry
 from fusee.testing.checkers.ledger import Ledger
 from fusee.testing.checkers.messages import torn_messages
 from fusee.testing.checkers.timers import early_timers
-from fusee.testing.outcome import SeedOutcome, Verdict
+from fusee.testing.outcome import SeedOutcome, Stuck, Verdict
 from fusee.testing.plan import POINTS, Peace, RandomPlan
 from fusee.testing.seeds import stream
-from fusee.testing.world import Stuck, World
+from fusee.testing.world import World
+from sim.full.happened import HAPPENINGS, happened
 from sim.full.service import LoggingService
 from sim.full.weather import FAMILIES, draw_weather
 from sim.full.witness import Witness, readable_facts
@@ -38,9 +39,11 @@ WORK: Final = {"workflows": 15, "steps": 60, "recoveries": 1, "crashes": 1}
 """What the median seed must do at least, or the campaign is idle."""
 MARKS: Final = (
     *(f"death:{point}" for point in POINTS),
-    "fault:write-error", "fault:damage", "fault:evict", "fault:clock", "fault:close",
+    "fault:write-error", "fault:damage", "fault:garbage", "fault:evict", "fault:close",
+    "fault:clock", "fault:clock-back", "check:rebuilt", "check:unread",
     "refusal:AlreadyRunning", "refusal:AlreadyFinished", "refusal:WorkflowFinished",
     "mode:inline", "mode:thread", "mode:buffered", "refused-to-open",
+    *HAPPENINGS, "step:timed-out",
 )  # fmt: skip
 HEALED_S: Final = 400_000.0
 """How much virtual time everything has to end in, once there is peace."""
@@ -191,6 +194,8 @@ class Seed:
         counters["events"] = world.scheduler.events_run
         for kind, count in self.ledger.refusals.items():
             world.marks.hit(f"refusal:{kind}", count)
+        for mark in happened(self.ledger):
+            world.marks.hit(mark)
         settings = self.weather.settings
         if settings.is_buffered:
             world.marks.hit("mode:buffered")

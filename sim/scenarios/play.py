@@ -26,7 +26,8 @@ from fusee.testing.checkers.unread import misread_signals
 from fusee.testing.checkers.views import Views
 from fusee.testing.checkers.waiting import forgotten
 from fusee.testing.device import SimDevice
-from fusee.testing.world import SMALL, Settings, Stuck, Watcher, World
+from fusee.testing.outcome import Stuck
+from fusee.testing.world import SMALL, Settings, Watcher, World
 from sim.scenarios import ScenarioFailed
 from sim.scenarios.apps import Client, Service
 from sim.scenarios.script import Moment
@@ -218,7 +219,7 @@ class Play(Watcher):
     def on_idle(self, process: Process) -> None:
         """Look into the process while nothing moves."""
         core = process.engine.life.core
-        for text in (*forgotten(core), *leftover_timers(core), *misread_signals(core)):
+        for text in (*forgotten(core), *leftover_timers(core), *misread_signals(core).wrong):
             self.ledger.blame(text)
 
     def _blame_held(self) -> None:

@@ -16,11 +16,10 @@ from fusee.io.file_log import Recovered
 from fusee.log.segment import segment_number
 from fusee.testing.device import InFlight, SimDevice
 from fusee.testing.marks import Marks
-from fusee.testing.outcome import Verdict
+from fusee.testing.outcome import Stuck, Verdict
 from sim.byte.submitter import HeldSubmitter
 from sim.byte.world import Broken, World
 from sim.levels import byte
-from sim.levels.byte import Stuck
 
 ROOT = Path(__file__).parent.parent.parent
 QUIET = byte.Options(without=frozenset(byte.FAMILIES))

@@ -20,6 +20,12 @@ def disk_with(content: bytes = OLD) -> Disk:
     return disk
 
 
+def fresh() -> tuple[Disk, SimDevice]:
+    """Return a disk with old content, and a process on it."""
+    disk = disk_with()
+    return disk, SimDevice(disk)
+
+
 class Lowest(Random):
     """Draws the lowest number always: a write that is cut off lands nowhere."""
 
@@ -33,8 +39,7 @@ def units(disk: Disk, name: str = "file") -> list[bytes]:
 
 
 def test_nothing_of_a_write_is_durable_before_it_completes():
-    disk = disk_with()
-    device = SimDevice(disk)
+    device = SimDevice(disk_with())
     write = device.begin("file", 0, NEW)
     assert device.read("file", 0, 2 * BLOCK) == OLD
     device.complete(write)
@@ -42,8 +47,7 @@ def test_nothing_of_a_write_is_durable_before_it_completes():
 
 
 def test_a_write_in_flight_does_not_change_with_the_buffer_it_came_from():
-    disk = disk_with()
-    device = SimDevice(disk)
+    device = SimDevice(disk_with())
     buffer = device.buffer(BLOCK)
     buffer[:] = b"1" * BLOCK
     write = device.begin("file", 0, buffer)
@@ -55,8 +59,7 @@ def test_a_write_in_flight_does_not_change_with_the_buffer_it_came_from():
 def test_a_crash_lets_writes_land_in_every_way_by_whole_units():
     seen = set()
     for seed in range(200):
-        disk = disk_with()
-        device = SimDevice(disk)
+        disk, device = fresh()
         device.begin("file", 0, NEW)
         device.crash(Random(seed))
         ((_, _, landing),) = device.landings
@@ -76,8 +79,7 @@ def test_a_crash_lets_writes_land_in_every_way_by_whole_units():
 def test_two_writes_in_flight_land_each_on_its_own():
     ends = set()
     for seed in range(100):
-        disk = disk_with()
-        device = SimDevice(disk)
+        device = SimDevice(disk_with())
         device.begin("file", 0, NEW[:BLOCK])
         device.begin("file", BLOCK, NEW[BLOCK:])
         device.crash(Random(seed))
@@ -98,8 +100,7 @@ def test_a_crash_may_leave_one_unit_garbage_or_unreadable():
 
 
 def test_after_the_crash_nothing_that_the_process_tries_has_an_effect():
-    disk = disk_with()
-    device = SimDevice(disk)
+    disk, device = fresh()
     device.power_off()
     for call in (
         lambda: device.write("file", 0, NEW),
@@ -114,8 +115,7 @@ def test_after_the_crash_nothing_that_the_process_tries_has_an_effect():
 
 
 def test_power_is_lost_inside_the_call_that_was_named():
-    disk = disk_with()
-    device = SimDevice(disk)
+    disk, device = fresh()
     device.crash_after(1, Random(1))
     device.write("file", 0, NEW[:BLOCK])
     with pytest.raises(PowerLost):
@@ -127,8 +127,7 @@ def test_power_is_lost_inside_the_call_that_was_named():
 def test_a_crash_inside_create_leaves_the_old_file_or_the_new_one_and_a_piece_nobody_sees():
     found = set()
     for seed in range(40):
-        disk = disk_with()
-        device = SimDevice(disk)
+        disk, device = fresh()
         device.crash_after(0, Random(seed))
         with pytest.raises(PowerLost):
             device.create("file", [NEW])
@@ -140,8 +139,7 @@ def test_a_crash_inside_create_leaves_the_old_file_or_the_new_one_and_a_piece_no
 def test_a_crash_inside_rename_leaves_one_name_or_the_other():
     found = set()
     for seed in range(40):
-        disk = disk_with()
-        device = SimDevice(disk)
+        disk, device = fresh()
         device.crash_after(0, Random(seed))
         with pytest.raises(PowerLost):
             device.rename("file", "other")
@@ -151,8 +149,7 @@ def test_a_crash_inside_rename_leaves_one_name_or_the_other():
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC])
 def test_nothing_is_written_after_a_failure(code):
-    disk = disk_with()
-    device = SimDevice(disk)
+    disk, device = fresh()
     device.fail_after(0, Random(3), code)
     with pytest.raises(OSError, match="injected") as failed:
         device.write("file", 0, NEW)
@@ -171,8 +168,7 @@ def test_nothing_is_written_after_a_failure(code):
 def test_a_failed_write_may_land_short_whole_or_not_at_all():
     counts = set()
     for seed in range(100):
-        disk = disk_with()
-        device = SimDevice(disk)
+        disk, device = fresh()
         device.fail_after(0, Random(seed))
         with pytest.raises(OSError, match="injected"):
             device.write("file", 0, NEW)
@@ -228,8 +224,7 @@ def test_settled_damage_is_not_healed_but_what_was_unreadable_may_read_well_agai
 
 
 def test_a_lost_write_is_reported_and_the_old_content_stays():
-    disk = disk_with()
-    device = SimDevice(disk)
+    disk, device = fresh()
     device.lose_after(0)
     device.write("file", 0, NEW)
     assert units(disk) == [OLD[:512]] * 16
@@ -239,8 +234,7 @@ def test_a_lost_write_is_reported_and_the_old_content_stays():
 
 
 def test_a_misdirected_write_lands_elsewhere_and_is_lost_where_it_belongs():
-    disk = disk_with()
-    device = SimDevice(disk)
+    disk, device = fresh()
     device.misdirect_after(0, BLOCK)
     device.write("file", 0, NEW[:BLOCK])
     assert units(disk) == [OLD[:512]] * 8 + [NEW[:512]] * 8

@@ -133,12 +133,12 @@ def test_code_that_fits_its_journal_again_in_the_next_life_is_still_told() -> No
 
 def test_a_key_with_two_inputs_is_a_broken_promise() -> None:
     sim = Simulator([fan], seed=5)
-    stub = sim.stub(total, lambda amount: amount)
+    sim.stub(total, lambda amount: amount)
 
     async def scenario(sim: Simulator) -> None:
         await sim.engine.start(fan, "f-1", 3)
         # What an engine without its gate would do after a crash.
-        stub._inputs.note("f-1/1/1", "total", b'{"amount":4}')
+        sim._calls.inputs.note("f-1/1/1", "total", b'{"amount":4}')
 
     text = text_of(sim, scenario)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -24,6 +25,11 @@ async def waits(ctx: Context) -> None:
 @fusee.step
 def plain(x: int) -> int:
     return x
+
+
+@workflow
+async def calls_plain(ctx: Context) -> int:
+    return await ctx.step(plain, 1)
 
 
 async def nothing(sim: Simulator) -> None:
@@ -80,7 +86,7 @@ def test_a_stub_needs_the_function_of_a_step_and_a_function(
 
 
 def test_a_step_has_one_stub_and_gets_it_before_the_run() -> None:
-    sim = Simulator([waits])
+    sim = Simulator([waits, calls_plain])
     sim.stub(plain, lambda x: x)
     with pytest.raises(ValueError, match="'plain' has a stub already"):
         sim.stub(plain, lambda x: x)
@@ -102,21 +108,22 @@ def test_a_scenario_is_a_coroutine_function_that_the_simulator_calls() -> None:
 
 
 @pytest.mark.parametrize(
-    ("duration", "error"),
+    ("duration", "error", "text"),
     [
-        ("-5m", ValueError),
-        (-1, ValueError),
-        (-0.001, ValueError),
-        (timedelta(seconds=-1), ValueError),
-        (math.nan, ValueError),
-        (math.inf, ValueError),
-        ("soon", ValueError),
-        (None, TypeError),
+        ("-5m", ValueError, "'-5m'): time does not go back"),
+        (-1, ValueError, "-1): time does not go back"),
+        (-0.001, ValueError, "-0.001): time does not go back"),
+        (timedelta(seconds=-1), ValueError, "time does not go back"),
+        (math.nan, ValueError, "nan): nan is not a duration"),
+        (math.inf, ValueError, "inf): inf is not a duration"),
+        ("soon", ValueError, "'soon'): 'soon' is not a duration; write it like"),
+        (None, TypeError, "None): a NoneType is not a duration; write it like"),
+        (True, TypeError, "True): a bool is not a duration; write it like"),
     ],
 )
-def test_time_goes_forward_by_a_duration(duration: Any, error: type[Exception]) -> None:
+def test_time_goes_forward_by_a_duration(duration: Any, error: type[Exception], text: str) -> None:
     async def scenario(sim: Simulator) -> None:
-        with pytest.raises(error):
+        with pytest.raises(error, match=re.escape("sim.advance(") + ".*" + re.escape(text)):
             await sim.advance(duration)
 
     Simulator([waits]).run(scenario)

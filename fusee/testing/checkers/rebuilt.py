@@ -13,6 +13,7 @@ from fusee.engine.recovery import Recovery
 from fusee.engine.run import Finished, Run, records_of
 from fusee.io.log_files import load_superblock
 from fusee.log.scan import LogScan
+from fusee.testing.checkers.compared import Compared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from fusee.log.device import Device
 
 
-def differences(table: RunTable, device: Device) -> Iterator[str]:
-    """Yield a sentence for each run that differs between a live table and the log of a device."""
+def differences(table: RunTable, device: Device) -> Compared:
+    """Compare each run of a live table with what the log of a device makes of it."""
     loaded = load_superblock(device)
     assert loaded is not None, "an open engine has a superblock"
     recovery = Recovery(SHARD_COUNT)
@@ -30,16 +31,23 @@ def differences(table: RunTable, device: Device) -> Iterator[str]:
         recovery.apply(batch)
     rebuilt = {_key(run): run for run in recovery.finish().all()}
     live = {_key(run): run for run in table.all()}
+    compared = Compared(len(live.keys() & rebuilt.keys()))
     for key in sorted(set(live) | set(rebuilt)):
-        one, other = live.get(key), rebuilt.get(key)
-        if one is None:
-            yield f"run {key} is in the log and not in memory"
-        elif other is None:
-            yield f"run {key} is in memory and not in the log"
-        elif records_of(one) != records_of(other):
-            yield f"run {key} has other records in memory than in the log"
-        elif _status(one) != _status(other):
-            yield f"run {key} is {_status(one)} in memory and {_status(other)} in the log"
+        compared.wrong.extend(_difference(key, live.get(key), rebuilt.get(key)))
+    return compared
+
+
+def _difference(
+    key: str, one: Run | Finished | None, other: Run | Finished | None
+) -> Iterator[str]:
+    if one is None:
+        yield f"run {key} is in the log and not in memory"
+    elif other is None:
+        yield f"run {key} is in memory and not in the log"
+    elif records_of(one) != records_of(other):
+        yield f"run {key} has other records in memory than in the log"
+    elif _status(one) != _status(other):
+        yield f"run {key} is {_status(one)} in memory and {_status(other)} in the log"
 
 
 def _key(run: Run | Finished) -> str:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from fusee.engine.run import records_of
 from fusee.record.kinds import Completed, Outcome, SignalReceived
+from fusee.testing.checkers.compared import Compared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fusee.engine.core import Core
 
 
-def misread_signals(core: Core) -> Iterator[str]:
-    """Yield a sentence for each open run whose unread signals are not those of its records."""
+def misread_signals(core: Core) -> Compared:
+    """Compare the unread signals of each open run, if it ever had any, with its records."""
+    compared = Compared()
     for run in core.table.open_runs():
         program = run.program
         if program is None or run.signals is None or program.machine.history is not None:
@@ -32,8 +32,10 @@ def misread_signals(core: Core) -> Iterator[str]:
                 elif isinstance(record, Completed) and record.outcome == Outcome.SIGNAL:
                     consumed.add(record.number)
         unread = {signal.number for queue in run.signals.unread.values() for signal in queue}
+        compared.count += bool(received)
         if unread != received - consumed:
-            yield (
+            compared.wrong.append(
                 f"run {run.key} has the unread signals {sorted(unread)} in memory, and"
                 f" {sorted(received - consumed)} by its records"
             )
+    return compared
