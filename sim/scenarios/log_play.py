@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fusee.base.errors import EngineError
-from fusee.base.limits import KIB, UNIT_SIZE
+from fusee.base.limits import BLOCK_SIZE, KIB, UNIT_SIZE
 from fusee.io.file_log import FileLog
 from fusee.io.log_files import NewGroup
 from fusee.log import superblock as sb
@@ -45,6 +45,28 @@ GROUP, INCARNATION = bytes(range(16)), bytes(range(16, 32))
 SIZES = SegmentSizes(first_bytes=32 * KIB, next_bytes=64 * KIB)
 
 
+class ScriptedReads(SimDevice):
+    """A device that returns another block's content once, for one block, after some good reads."""
+
+    misread_at: tuple[str, int] | None = None
+    good_reads: int = 0
+
+    def read(self, file: str, offset: int, size: int) -> bytes:
+        """Read whole blocks."""
+        data = super().read(file, offset, size)
+        if self.misread_at is None or self.misread_at[0] != file:
+            return data
+        start = self.misread_at[1] - offset
+        if not 0 <= start < size:
+            return data
+        self.good_reads -= 1
+        if self.good_reads >= 0:
+            return data
+        self.misread.append((self.disk.names[file].number, self.misread_at[1], BLOCK_SIZE))
+        self.misread_at = None
+        return data[:start] + data[:BLOCK_SIZE] + data[start + BLOCK_SIZE :]
+
+
 class LogPlay:
     """One directory through any number of boots."""
 
@@ -61,12 +83,15 @@ class LogPlay:
         self._acknowledged = 0
         self._boot_count = self._view = 0
         self._tears: set[int] | None = None
+        self._misread: tuple[tuple[str, int], int] | None = None
 
     # ------------------------------------------------------------ boots
 
     def open(self) -> bool:
         """Open what the platters hold, and judge it; say whether it opened."""
-        device = self.device = SimDevice(self.disk, watcher=self._written)
+        device = self.device = ScriptedReads(self.disk, watcher=self._written)
+        if self._misread is not None:
+            (device.misread_at, device.good_reads), self._misread = self._misread, None
         is_new = sb.FILE not in self.disk.names
         said = None if is_new else forecast(self.disk, self._written)
         found: list[Batch] = []
@@ -82,7 +107,8 @@ class LogPlay:
             )
         except EngineError as refusal:
             self.refusal = refusal
-            if said is not None:
+            if said is not None and not device.misread:
+                # Who was told something wrong may doubt everything.
                 self.violations += check_refused(said, refusal)
             return False
         self.log = self.recovered.log
@@ -151,6 +177,11 @@ class LogPlay:
         while self.log._writer.file == segment:
             self.append(size)
 
+    def prepare(self) -> None:
+        """Make the next segment now, unless power is lost in between."""
+        with suppress(PowerLost):
+            self.log.prepare_ahead(is_needed=True)
+
     def trim(self, before_op: int) -> None:
         """Let go of whole segments before a batch, which must be there afterwards."""
         checkpoint = Checkpoint(self.log.durable_op, self.log.head_hash)
@@ -207,6 +238,11 @@ class LogPlay:
         """Let one bit of a batch's frame rot."""
         name, first = self.frame(op)
         self.disk.flip_bit(name, first * UNIT_SIZE + byte, 3)
+
+    def misread(self, op: int, good_reads: int) -> None:
+        """Let the next opening once get another block for the first one of a batch's frame."""
+        name, first = self.frame(op)
+        self._misread = (name, first * UNIT_SIZE), good_reads
 
     def check(self) -> None:
         """Raise `ScenarioFailed` unless every opening was right."""
