@@ -45,6 +45,8 @@ BRANCHES: Final = (
 BIG: Final = ("big", "shout")
 BIG_MAX: Final = 5
 """So many of them a seed: each is copied by every recovery after it."""
+SHOUT: Final = 120_000
+"""Of a digest so often the sender's records fit a batch, and what the receivers get does not."""
 SIGNALS: Final = ("paid", "packed")
 
 
@@ -99,7 +101,8 @@ class Author:
             case "retry":
                 return [name, random.randint(1, 3)]
             case "shout":
-                return [name, [random.choice(self._ids) for _ in range(4)]]
+                targets = [random.choice(self._ids) for _ in range(random.choice([1, 1, 2, 4]))]
+                return [name, targets, random.choice([90_000, SHOUT // len(targets)])]
             case "sleep" | "slow" | "guard":
                 return [name, random.choice([1, 3, 20, 500, 90_000])]
             case "wait":
