@@ -1,4 +1,6 @@
-DESCRIPTION = "A damaged seal is taken for torn: it carries no batch, and what follows is forgotten."
+DESCRIPTION = (
+    "A damaged seal is taken for torn: it carries no batch, and what follows is forgotten."
+)
 MODULE = "fusee.log.damage"
 FRAGMENT = """\
         return Finding(5, "a damaged seal, and nothing proves that no batch followed it")

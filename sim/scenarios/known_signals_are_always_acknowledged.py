@@ -1,4 +1,4 @@
-"""A signal whose answer was lost is sent again after its run has ended: it is acknowledged again."""
+"""A signal whose answer was lost is sent again after its run has ended, and is acknowledged."""
 
 from __future__ import annotations
 

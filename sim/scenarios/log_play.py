@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fusee.base.errors import EngineError
-from fusee.base.limits import BLOCK_SIZE, KIB, UNIT_SIZE
+from fusee.base.limits import KIB, UNIT_SIZE
 from fusee.io.file_log import FileLog
 from fusee.io.log_files import NewGroup
 from fusee.log import superblock as sb
@@ -29,8 +29,9 @@ from fusee.log.superblock import BatchId, Checkpoint
 from fusee.testing.checkers.recoverable import forecast
 from fusee.testing.checkers.reopened import check_opened, check_refused
 from fusee.testing.checkers.written import Written
-from fusee.testing.device import PowerLost, SimDevice
+from fusee.testing.device import PowerLost
 from fusee.testing.disk import Disk
+from sim.misread import MisreadDevice
 from sim.scenarios import ScenarioFailed
 
 if TYPE_CHECKING:
@@ -45,34 +46,12 @@ GROUP, INCARNATION = bytes(range(16)), bytes(range(16, 32))
 SIZES = SegmentSizes(first_bytes=32 * KIB, next_bytes=64 * KIB)
 
 
-class ScriptedReads(SimDevice):
-    """A device that returns another block's content once, for one block, after some good reads."""
-
-    misread_at: tuple[str, int] | None = None
-    good_reads: int = 0
-
-    def read(self, file: str, offset: int, size: int) -> bytes:
-        """Read whole blocks."""
-        data = super().read(file, offset, size)
-        if self.misread_at is None or self.misread_at[0] != file:
-            return data
-        start = self.misread_at[1] - offset
-        if not 0 <= start < size:
-            return data
-        self.good_reads -= 1
-        if self.good_reads >= 0:
-            return data
-        self.misread.append((self.disk.names[file].number, self.misread_at[1], BLOCK_SIZE))
-        self.misread_at = None
-        return data[:start] + data[:BLOCK_SIZE] + data[start + BLOCK_SIZE :]
-
-
 class LogPlay:
     """One directory through any number of boots."""
 
     def __init__(self) -> None:
         self.disk = Disk()
-        self.device: SimDevice
+        self.device: MisreadDevice
         self.log: FileLog
         self.recovered: Recovered
         self.violations: list[str] = []
@@ -83,15 +62,16 @@ class LogPlay:
         self._acknowledged = 0
         self._boot_count = self._view = 0
         self._tears: set[int] | None = None
-        self._misread: tuple[tuple[str, int], int] | None = None
+        self._misread: tuple[str, int, int] | None = None
 
     # ------------------------------------------------------------ boots
 
     def open(self) -> bool:
         """Open what the platters hold, and judge it; say whether it opened."""
-        device = self.device = ScriptedReads(self.disk, watcher=self._written)
+        device = self.device = MisreadDevice(self.disk, watcher=self._written)
         if self._misread is not None:
-            (device.misread_at, device.good_reads), self._misread = self._misread, None
+            device.misread_block(*self._misread)
+            self._misread = None
         is_new = sb.FILE not in self.disk.names
         said = None if is_new else forecast(self.disk, self._written)
         found: list[Batch] = []
@@ -242,7 +222,7 @@ class LogPlay:
     def misread(self, op: int, good_reads: int) -> None:
         """Let the next opening once get another block for the first one of a batch's frame."""
         name, first = self.frame(op)
-        self._misread = (name, first * UNIT_SIZE), good_reads
+        self._misread = name, first * UNIT_SIZE, good_reads
 
     def check(self) -> None:
         """Raise `ScenarioFailed` unless every opening was right."""

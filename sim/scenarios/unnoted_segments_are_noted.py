@@ -1,4 +1,4 @@
-"""A crash comes between making a segment and noting it: the next boot does, before it writes there."""
+"""A crash came between making a segment and noting it: the next boot does, and misses its file."""
 
 from __future__ import annotations
 
