@@ -3,7 +3,7 @@
     python -m sim.scenarios                    all of them
     python -m sim.scenarios NAME --bug NAME    one, with a deliberate bug in the product
 
-Exit codes: 0 kept; 1 a promise was broken; 2 usage.
+Exit codes: 0 kept; 1 a promise was broken; 2 usage; 130 Ctrl-C; 141 nobody reads on.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from traceback import print_exc
 import sim.bugs
 import sim.hook
 import sim.scenarios
+from sim.ending import ended
 
 KEPT, BROKEN, USAGE = 0, 1, 2
 
@@ -47,7 +48,7 @@ def main() -> int:
             broken += 1
             print(f"{name}: broken\n  {failed}")
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
+            if isinstance(error, KeyboardInterrupt | BrokenPipeError):
                 raise
             broken += 1
             print(f"{name}: broken\n  {type(error).__name__}: {error}")
@@ -63,4 +64,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ended(main))
