@@ -15,7 +15,7 @@ from traceback import print_exc
 import sim.bugs
 import sim.hook
 import sim.scenarios
-from sim.ending import ended
+from sim.ending import ended, leave_at_once
 
 KEPT, BROKEN, USAGE = 0, 1, 2
 
@@ -40,21 +40,20 @@ def main() -> int:
     except (sim.bugs.UnknownBug, sim.hook.BugDoesNotFit) as error:
         print(f"sim.scenarios: {error}", file=sys.stderr)
         return USAGE
+    leave_at_once()
     broken = 0
     for name in given.names or known:
         try:
             sim.scenarios.run(name)
         except sim.scenarios.ScenarioFailed as failed:
             broken += 1
-            print(f"{name}: broken\n  {failed}")
+            print(f"{name}: broken\n  {failed}", flush=True)
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt | BrokenPipeError):
-                raise
             broken += 1
-            print(f"{name}: broken\n  {type(error).__name__}: {error}")
+            print(f"{name}: broken\n  {type(error).__name__}: {error}", flush=True)
             print_exc(file=sys.stderr)
         else:
-            print(f"{name}: kept")
+            print(f"{name}: kept", flush=True)
     for finder in finders:
         if not finder.is_applied:
             bug = finder.bug

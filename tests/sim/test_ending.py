@@ -63,32 +63,27 @@ def workers_of(process: subprocess.Popen[str]) -> list[str]:
     return [line for line in listed.stdout.splitlines() if "sim.worker" in line]
 
 
-def test_ctrl_c_ends_a_campaign_after_it_has_said_what_it_did():
-    process = begin(*SWARM, *ENDLESS)
-    assert process.stdout is not None
-    first = process.stdout.readline()
-    said, told = ctrl_c(process)
-
-    assert (process.returncode, told) == (130, "")
-    assert first.startswith("seeds from ")
-    head, *summary = said.splitlines()[-2:]
-    assert head == "interrupted; so far:"
-    assert " seeds  clean " in summary[0]
-    assert not workers_of(process)
-
-
-def test_a_campaign_that_was_interrupted_tells_what_it_found_and_shrinks_nothing():
+@pytest.mark.parametrize(
+    ("workload", "until", "said"),
+    [
+        ("clean", "seeds  clean ", "interrupted; so far:"),
+        ("broken", "violation 1", "seed 5: violation"),
+    ],
+)
+def test_ctrl_c_ends_a_campaign_after_it_has_said_what_it_knows(workload, until, said):
     ours, theirs = os.openpty()
-    endless = ("--seeds", "0:1000000000", "--workload", "broken", "--failures", "2")
+    endless = ("--seeds", "0:1000000000", "--workload", workload, "--failures", "2")
     process = begin(*SWARM, *endless, stdout=theirs)
     os.close(theirs)
-    read_until(ours, "violation 1")
+    read_until(ours, until)
     _, told = ctrl_c(process)
-    said = read_until(ours, "")
+    shown = read_until(ours, "")
 
     assert (process.returncode, told) == (130, "")
-    assert "seed 5: violation" in said
-    assert "smallest after" not in said
+    assert said in shown
+    assert " seeds  clean " in shown.partition("interrupted; so far:")[2]
+    assert "smallest after" not in shown
+    assert not workers_of(process)
 
 
 def test_ctrl_c_ends_the_search_for_bugs_without_a_word():
