@@ -10,6 +10,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from threading import Event
 from typing import TYPE_CHECKING
 
 import sim.bugs
@@ -86,7 +87,9 @@ def play_scenario(name: str, bugs: str) -> str:
     return words.get(ended.returncode) or f"error: {ended.stderr.strip()[-200:]}"
 
 
-def seeds_to_catch(bugs: str, level: str, start: int, seeds: int) -> tuple[int | None, str]:
+def seeds_to_catch(
+    bugs: str, level: str, start: int, seeds: int, stops: Event | None = None
+) -> tuple[int | None, str]:
     """Return how many seeds from a start on it takes, and what the first catch said."""
     found: list[SeedOutcome] = []
     good = Job(level)
@@ -94,7 +97,7 @@ def seeds_to_catch(bugs: str, level: str, start: int, seeds: int) -> tuple[int |
     position = start
     while position < start + seeds:
         found.clear()
-        stopped_at = _first_failure(Job(level, bugs), range(position, start + seeds), found)
+        stopped_at = _first_failure(Job(level, bugs), range(position, start + seeds), found, stops)
         if stopped_at is None:
             break
         seed = found[0].seed
@@ -110,14 +113,21 @@ def seeds_to_catch(bugs: str, level: str, start: int, seeds: int) -> tuple[int |
     return None, ""
 
 
-def _first_failure(job: Job, seeds: range, found: list[SeedOutcome]) -> int | None:
+def _first_failure(
+    job: Job, seeds: range, found: list[SeedOutcome], stops: Event | None
+) -> int | None:
     def on_outcome(outcome: SeedOutcome) -> None:
         if not outcome.is_clean:
             found.append(outcome)
             campaign.is_stopping = True
 
     campaign = Campaign(job, seeds, workers=1, recheck_every=RECHECK_EVERY, on_outcome=on_outcome)
-    campaign.run(lambda: None)
+
+    def tick() -> None:
+        if stops is not None and stops.is_set():
+            campaign.is_stopping = True
+
+    campaign.run(tick)
     return found[0].seed if found else None
 
 
@@ -132,22 +142,29 @@ def measure(
 ) -> list[Row]:
     """Measure every bug; `tell` hears of each as it is done."""
     known = sim.levels.names()
+    stops = Event()
 
     def one(bug: Bug) -> Row:
         row = Row(bug, play_scenario(bug.scenario, bug.name), tried=seeds)
         where = level or bug.level
         if seeds and not bug.equivalent and (where in known or "." in where):
             for number in range(starts):
-                count, said = seeds_to_catch(bug.name, where, number * START_DISTANCE, seeds)
+                start = number * START_DISTANCE
+                count, said = seeds_to_catch(bug.name, where, start, seeds, stops)
                 row.seeds.append(count)
                 row.headline = row.headline or "".join(said.splitlines()[:1])
         return row
 
     rows: list[Row] = []
     with ThreadPoolExecutor(jobs) as pool:
-        for done in as_completed([pool.submit(one, bug) for bug in bugs]):
-            rows.append(done.result())
-            tell(rows[-1])
+        try:
+            for done in as_completed([pool.submit(one, bug) for bug in bugs]):
+                rows.append(done.result())
+                tell(rows[-1])
+        except BaseException:
+            stops.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return sorted(rows, key=lambda row: row.bug.name)
 
 

@@ -4,7 +4,8 @@
     python -m sim.swarm --seeds fresh --minutes 2       others each time; the start is printed
     python -m sim.swarm --seeds 17:18 --without torn    one seed, with less
 
-Exit codes: 0 clean; 1 a seed failed, or the campaign reached too little; 2 usage.
+Exit codes: 0 clean; 1 a seed failed, or the campaign reached too little; 2 usage; 130 Ctrl-C,
+after all that is known so far; 141 nobody reads on.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import sim.bugs
 import sim.hook
+from sim.ending import INTERRUPTED, ended
 from sim.job import Ask, Job
 
 if TYPE_CHECKING:
@@ -162,6 +164,7 @@ def run_campaign(given: argparse.Namespace, job: Job, seeds: range, living: Livi
     try:
         campaign.run(tick)
     except KeyboardInterrupt:
+        tally.was_interrupted = True
         living.say("interrupted; so far:")
     living.end()
     tally.counters["rechecked"] = campaign.rechecked
@@ -253,7 +256,10 @@ def run(given: argparse.Namespace) -> int:
         raise BadUsage(f"a worker cannot begin:\n{error}") from None
     if given.json is not None:
         write_json(given.json, tally, job, level, living.elapsed_s)
-    tell_failures(tally, job, level, living, shrinks=not given.no_shrink)
+    shrinks = not (given.no_shrink or tally.was_interrupted)
+    tell_failures(tally, job, level, living, shrinks=shrinks)
+    if tally.was_interrupted:
+        return INTERRUPTED
     shortcomings = faults_of(tally, job, level)
     for text in shortcomings:
         living.say(text)
@@ -271,4 +277,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ended(main))

@@ -26,6 +26,8 @@ class Tally:
         self.counters: Counter[str] = Counter()
         self.marks: Counter[str] = Counter()
         self.failures: list[SeedOutcome] = []
+        self.was_interrupted = False
+        """Somebody ended the campaign before its time: it is not judged."""
         self._work: dict[str, Counter[int]] = {}
 
     def add(self, outcome: SeedOutcome) -> None:

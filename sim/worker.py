@@ -93,6 +93,8 @@ def main() -> int:
     parser.add_argument("--level", required=True)
     parser.add_argument("--bug")
     given = parser.parse_args()
+    # Ctrl-C goes to everybody; whoever runs the campaign ends its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Whatever a level prints must not be taken for an answer.
     told = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

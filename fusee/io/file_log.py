@@ -40,10 +40,11 @@ from fusee.log.superblock import Checkpoint
 from fusee.log.writer import LogWriter, Preparation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from fusee.log.batch import Batch
     from fusee.log.device import Device
+    from fusee.log.segment import SegmentHeader
     from fusee.log.superblock import Stored, Superblock
 
     Done = Callable[[BaseException | None], None]
@@ -119,8 +120,9 @@ class FileLog:
                 on_batch(batch)
         end = scan.confirm(device.read)
         booted = next_boot(stored.superblock, end, scan.newest_segment)
+        spares = load_spares(device, booted)
         stored = save_superblock(device, booted, stored)
-        log = cls(device, submitter, _writer_after(scan, device, booted, sizes), stored)
+        log = cls(device, submitter, _writer_after(scan, spares, booted, sizes), stored)
         return Recovered(log, booted, end, booted.ts_us, tuple(repaired), is_new)
 
     # ------------------------------------------------------------ state
@@ -376,7 +378,10 @@ class FileLog:
 
 
 def _writer_after(
-    scan: LogScan, device: Device, booted: Superblock, sizes: SegmentSizes
+    scan: LogScan,
+    spares: Mapping[str, SegmentHeader | None],
+    booted: Superblock,
+    sizes: SegmentSizes,
 ) -> LogWriter:
     """Return the writer that goes on where a scan ended."""
     return LogWriter(
@@ -384,7 +389,7 @@ def _writer_after(
         scan.starts,
         scan.index,
         prepared=scan.prepared,
-        spares=load_spares(device, booted),
+        spares=spares,
         sizes=sizes,
         boot_count=booted.boot_count,
         first_seq=booted.seq_floor,

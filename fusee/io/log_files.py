@@ -192,13 +192,26 @@ def retire_segment(device: Device, number: int) -> None:
 
 
 def load_spares(device: Device, superblock: Superblock) -> dict[str, SegmentHeader | None]:
-    """Return the spares, None for a header that cannot be used, and finish cut-off trims."""
-    for name in device.files():
-        number = segment_number(name)
-        if number is not None and number < superblock.base.segment:
-            retire_segment(device, number)
-    names = [name for name in device.files() if spare_number(name) is not None]
-    return {name: _spare_header(device, name, superblock) for name in names}
+    """Return the spares, None for a header that cannot be used, and finish cut-off trims.
+
+    Every header is looked at before a file is renamed: what is refused stays as it was.
+    """
+    names = list(device.files())
+    retired = [
+        number
+        for name in names
+        if (number := segment_number(name)) is not None and number < superblock.base.segment
+    ]
+    found = {
+        name: _spare_header(device, name, superblock)
+        for name in names
+        if spare_number(name) is not None
+    }
+    for number in retired:
+        found[spare_name(number)] = _spare_header(device, segment_name(number), superblock)
+    for number in retired:
+        retire_segment(device, number)
+    return found
 
 
 def _spare_header(device: Device, name: str, superblock: Superblock) -> SegmentHeader | None:

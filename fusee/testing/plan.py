@@ -69,9 +69,15 @@ class RandomPlan:
     flush_fail: float = 0.0
     deaths_max: int = 20
     deaths: Counter[str] = field(default_factory=Counter[str])
+    doomed: str = ""
+    """A point at which the process dies the next time it passes there."""
 
     def dies(self, life: int, point: str, passed: int) -> bool:
         """Draw."""
+        if point == self.doomed:
+            self.doomed = ""
+            self.deaths[point] += 1
+            return True
         chance = self.chances.get(point, 0.0)
         if not chance or self.deaths.total() >= self.deaths_max or self.random.random() >= chance:
             return False

@@ -7,7 +7,7 @@
     python -m sim.bugs --canary NAME          one bug, random seeds: red unless it is caught
     python -m sim.bugs --list
 
-Exit codes: 0 all caught; 1 one got away; 2 usage.
+Exit codes: 0 all caught; 1 one got away; 2 usage; 130 Ctrl-C; 141 nobody reads on.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import sim.bugs
 import sim.hook
+from sim.ending import ended
 
 if TYPE_CHECKING:
     from sim.bugs import Bug
@@ -131,4 +132,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ended(main))

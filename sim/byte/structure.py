@@ -7,14 +7,22 @@ an empty reason means that it can.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from fusee.base.checksum import hash128
 from fusee.base.limits import BLOCK_SIZE
 from fusee.log import superblock as sb
-from fusee.log.segment import DATA_START, segment_number
+from fusee.log.boot import SEQ_GAP
+from fusee.log.segment import (
+    DATA_START,
+    decode_header,
+    encode_header,
+    next_life,
+    segment_number,
+    spare_number,
+)
 from fusee.log.superblock import BatchId
 from sim.byte.foreign import foreign_segment
 from sim.byte.forge import forge
@@ -26,8 +34,8 @@ if TYPE_CHECKING:
     from fusee.testing.checkers.written import Written
     from fusee.testing.disk import Disk
 
-NAMES = (
-    "segment-gone",
+STRUCTURES: Final = (
+    *("segment-gone",) * 3,
     "segment-short",
     "segment-foreign",
     "segments-swapped",
@@ -35,6 +43,11 @@ NAMES = (
     "superblock-other",
     "superblock-forked",
     "superblock-mixed",
+    "superblock-regressed",
+    "spare-newer",
+)
+"""What people do, and what comes of it."""
+LATER: Final = (
     "later-frame",
     "later-batch",
     "later-segment",
@@ -42,10 +55,15 @@ NAMES = (
     "install-bracket",
     "regressed",
 )
+"""What a later build has left."""
 
 
 def tamper(name: str, disk: Disk, written: Written, stored: Stored, random: Random) -> str | None:
     """Do one thing to a directory. Returns the reason to refuse; None if it was not possible."""
+    if name == "superblock-regressed":
+        return _regressed(disk, written, stored)
+    if name == "spare-newer":
+        return _newer_spare(disk, written, stored)
     if name.startswith("superblock"):
         return _superblock(name, disk, stored)
     if name.startswith("segment"):
@@ -70,7 +88,7 @@ def _segments(name: str, disk: Disk, base: int, random: Random) -> str | None:
     files = sorted(file for file in disk.names if (segment_number(file) or 0) >= base)
     if not files:
         return None
-    victim = files[-1] if random.random() < 0.5 else random.choice(files)
+    victim = files[-1] if random.random() < 0.7 else random.choice(files)
     if name == "segment-gone":
         del disk.names[victim]
         return ""
@@ -115,6 +133,42 @@ def _superblock(name: str, disk: Disk, stored: Stored) -> str | None:
     for copy in range(sb.COPY_COUNT):
         image.put(sb.copy_offset(copy), sb.encode_copy(mixed, copy))
     return "the superblock names another batch than the log holds"
+
+
+def _regressed(disk: Disk, written: Written, stored: Stored) -> str | None:
+    """Put back the superblock of a boot before the one that wrote the last frame."""
+    now = stored.superblock
+    boot_count = max((f.envelope.boot_count for f in written.frames if f.is_done), default=0)
+    older = [
+        copy
+        for _, copy in written.copies.values()
+        # Another view or base would give it away, too.
+        if copy.superblock.boot_count < boot_count
+        and (copy.superblock.log_view, copy.superblock.base) == (now.log_view, now.base)
+    ]
+    if not older:
+        return None
+    last = max(older, key=lambda copy: copy.sequence)
+    for copy in range(sb.COPY_COUNT):
+        disk.names[sb.FILE].put(sb.copy_offset(copy), sb.encode_copy(last, copy))
+    return "the superblock does not know the boot of the last frame"
+
+
+def _newer_spare(disk: Disk, written: Written, stored: Stored) -> str | None:
+    """Let a spare have the header that a boot gave it which the superblock does not know.
+
+    Of such a boot nothing else may be left: it wrote no frame, and died before the rename.
+    """
+    floor = max(stored.superblock.seq_floor, written.seq_max)
+    for name, file in disk.names.items():
+        if spare_number(name) is None or file.number not in written.headers:
+            continue
+        header = decode_header(file.held(0, BLOCK_SIZE))
+        number = stored.superblock.segment_max + 1
+        later = next_life(header, number=number, first_seq=floor + 2 * SEQ_GAP)
+        file.put(0, encode_header(later))
+        return f"{name} was made ready by a boot that the superblock does not know"
+    return None
 
 
 def _with_checksum(stored: Stored) -> bytes:

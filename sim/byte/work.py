@@ -7,6 +7,7 @@ in the product, where a writer thread and the owner work side by side.
 from __future__ import annotations
 
 import errno
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from fusee.io.file_log import FileLog
     from fusee.log.batch import Batch
     from fusee.log.writer import Preparation
+    from fusee.testing.checkers.written import FrameWritten
     from sim.byte.plan import Plan
     from sim.byte.world import World
 
@@ -38,6 +40,7 @@ _SIZES: Final = (
     (BLOCK_SIZE, "size:below-block"),
     (MIB, "size:over-block"),
 )
+CUT_OFF: Final = 0.1
 _POOL: Final = stream(0, "content").randbytes(1 << 16)
 _ACTIONS: Final = (
     ("append", 30),
@@ -231,6 +234,7 @@ class Worker:
         if preparation is None:
             return
         world = self._world
+        self._maybe_cut_off(preparation)
         try:
             log.carry_out(preparation)
         except (StorageFull, OSError) as error:
@@ -241,6 +245,12 @@ class Worker:
         world.marks.hit(f"segment:{how}")
         world.note("segment", preparation.header.number, how)
         log.adopt(preparation)
+
+    def _maybe_cut_off(self, preparation: Preparation) -> None:
+        """Lose power while a segment is made, or before it is noted."""
+        if self._faults.random() < CUT_OFF:
+            calls = 1 if not preparation.spare else 2 - int(self._faults.random() * 2)
+            self._world.device.crash_after(calls, self._world.crash)
 
     def _prepare(self, log: FileLog, random: Random) -> None:
         if self._planned is not None:
@@ -257,10 +267,22 @@ class Worker:
         if op <= max(base_op, log.superblock.checkpoint.op):
             return
         before = base_op + int(random.random() * (op - base_op + 1))
+        starts = [frame.batch_op for frame in self._first_frames() if base_op < frame.batch_op < op]
+        if (
+            starts and random.random() < 0.5
+        ):  # The last batch of a segment, or the next one's first.
+            before = starts[int(random.random() * len(starts))] - int(random.random() * 2)
         count = log.trim(before, Checkpoint(op, world.known[op - 1].hash))
+        if log.superblock.base.op >= before > base_op:
+            raise Broken(f"a trim was to keep batch {before}, and the log begins behind it")
         if count:
             world.marks.hit("log:trimmed")
             world.note("trim", before, count)
+
+    def _first_frames(self) -> list[FrameWritten]:
+        """Return the first frame with a batch of every segment but the oldest."""
+        frames = [frame for frame in self._world.written.frames if frame.batch_op]
+        return [new for old, new in pairwise(frames) if old.segment != new.segment]
 
     # ------------------------------------------------------------ promises, reading
 

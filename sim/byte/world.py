@@ -17,7 +17,7 @@ from fusee.base.limits import BLOCK_SIZE
 from fusee.io.file_log import FileLog, Recovered
 from fusee.io.log_files import NewGroup
 from fusee.log import superblock as sb
-from fusee.log.segment import segment_number
+from fusee.log.segment import DATA_START, segment_number
 from fusee.testing.checkers.recoverable import Forecast, copies_held, forecast
 from fusee.testing.checkers.reopened import check_opened, check_refused
 from fusee.testing.checkers.written import Written
@@ -28,7 +28,9 @@ from fusee.testing.seeds import stream
 from fusee.testing.trace import Trace
 from sim.byte.foreign import OUR_GROUP, OUR_INCARNATION
 from sim.byte.plan import Plan
+from sim.byte.refusals import refusal_mark
 from sim.byte.submitter import HeldSubmitter
+from sim.misread import MisreadDevice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,7 +65,7 @@ class World:
         """The newest superblock that somebody may have acted on."""
         self.is_formatted = False
         self.may_format = True
-        self.device = SimDevice(self.disk, watcher=self.written)
+        self.device = MisreadDevice(self.disk, watcher=self.written)
         self.submitter = HeldSubmitter(self.device)
         self.log: FileLog | None = None
         self._before = self.disk
@@ -94,7 +96,7 @@ class World:
     def start_process(self) -> None:
         """Let a new process come to the disk."""
         garbage = GARBAGE * min(1.0, 3 * self.plan.rate("garbage"))
-        self.device = SimDevice(
+        self.device = MisreadDevice(
             self.disk, watcher=self.written, is_buffered=self.plan.is_buffered, garbage=garbage
         )
         self.submitter = HeldSubmitter(self.device)
@@ -110,7 +112,7 @@ class World:
             expected = Forecast(must_refuse=override, stored=expected.stored)
         elif not self.is_formatted:
             expected = Forecast(stored=None)
-        images = _images(self.disk)
+        before = self._saved()
         if with_faults:
             self._before = self.disk.clone()
         found: list[Batch] = []
@@ -122,7 +124,7 @@ class World:
             self._note_crash("open")
             return False
         except (DirectoryRefused, AcknowledgedDataLost) as error:
-            self._refused(expected, error, images)
+            self._refused(expected, error, before)
             return False
         except OSError as error:
             # The process gives up; whether it may is the device's to say.
@@ -155,13 +157,24 @@ class World:
         is_lying = any(how in _LIES for _, _, how in self.disk.damaged())
         may_lie = plan.is_beyond or not is_lying
         if random.random() < plan.rate("misread") and may_lie:
-            device.misread_after(int(random.random() * 16), random)
+            self._set_misread()
         if random.random() < plan.rate("read-error") and may_lie:
             device.fail_read_after(int(random.random() * 16))
         if random.random() < plan.rate("write-error") / 4:
             device.fail_after(int(random.random() * 8), random)
         if random.random() < plan.rate("lost") / 4:
             device.lose_after(int(random.random() * 4))
+
+    def _set_misread(self) -> None:
+        """Let a read go wrong: any one, or one of the last frames, which decide about the end."""
+        random, frames = self._open, self.written.frames
+        if not frames or random.random() < 0.5:
+            self.device.misread_after(int(random.random() * 16), random)
+            return
+        frame = frames[-1 - min(int(random.expovariate(0.7)), len(frames) - 1)]
+        for name, file in self.disk.names.items():
+            if file.number == frame.file:
+                self.device.misread_block(name, frame.offset, int(random.random() * 3))
 
     def _settle_superblock(self) -> None:
         """The process has chosen among the copies and written some: there is no way back."""
@@ -175,15 +188,21 @@ class World:
                 self.marks.hit("fault:write-error-buffered")
         self.device.done.clear()
 
-    def _refused(self, expected: Forecast, error: Exception, images: dict[str, int]) -> None:
+    def _saved(self) -> tuple[dict[str, int], int]:
+        """Return what no refused opening may change; copies of the superblock are repaired."""
+        return _images(self.disk), self.written.sequence_max
+
+    def _refused(
+        self, expected: Forecast, error: Exception, before: tuple[dict[str, int], int]
+    ) -> None:
         self.counters["refusals_to_open"] += 1
-        self.marks.hit(_refusal_mark(error))
+        self.marks.hit(refusal_mark(error))
         self.note("refused", type(error).__name__, str(error)[:120])
         if not self.is_misled():
             # Who was told something wrong may doubt everything.
             self.check(check_refused(expected, error))
         # A format that a crash cut short is finished first: there is nothing to be kept yet.
-        if self.is_formatted and _images(self.disk) != images:
+        if self.is_formatted and self._saved() != before:
             raise Broken(f"opening was refused, and files were changed: {error}")
         self._note_device()
 
@@ -220,7 +239,7 @@ class World:
         wrong = self._check_opened(expected, recovered, found)
         if wrong:
             # Each place that was read badly once may have counted, or have been read again.
-            places = self.device.misread + self._failed_blocks()
+            places = [place for place in self._read_badly() if self._is_read_once(place)]
             for count in range(1, len(places) + 1):
                 for chosen in combinations(places, count):
                     if not self._check_opened(self._as_read(chosen), recovered, found):
@@ -243,7 +262,21 @@ class World:
 
     def is_misled(self) -> bool:
         """Whether the disk told this process something else than it holds."""
-        return bool(self.device.misread or self._failed_blocks())
+        return bool(self._read_badly())
+
+    def _read_badly(self) -> list[tuple[int, int, int]]:
+        return self.device.misread + self._failed_blocks()
+
+    def _is_read_once(self, place: tuple[int, int, int]) -> bool:
+        """Whether one bad read of a place may decide.
+
+        Not where frames lie: an end in doubt is looked at twice, and its witnesses too. Unless
+        the disk lies on top of it, for a place that looks torn is no doubt.
+        """
+        number, offset, _ = place
+        is_lying = any(how in _LIES for _, _, how in self._before.damaged())
+        is_frame = offset >= DATA_START and number != self._before.names[sb.FILE].number
+        return is_lying or self.plan.is_beyond or not is_frame
 
     def _failed_blocks(self) -> list[tuple[int, int, int]]:
         """Return the single blocks that could not be read once.
@@ -341,32 +374,3 @@ def _images(disk: Disk) -> dict[str, int]:
         for name, file in disk.names.items()
         if segment_number(name) is not None
     }
-
-
-_REFUSALS: Final = (
-    ("read again", "refused:read-again"),
-    ("reports errors", "refused:unreadable"),
-    ("case 8", "refused:case-8"),
-    ("superblock is older", "refused:superblock-older"),
-    ("install bracket", "refused:install-bracket"),
-    ("later build", "refused:later-build"),
-    ("belongs to another place", "refused:foreign"),
-    ("holds another batch", "refused:mixed"),
-    ("there is none", "refused:no-superblock"),
-    ("no superblock", "refused:log-without-superblock"),
-    ("file is missing", "refused:missing"),
-    ("cut short", "refused:short"),
-    ("copies of the header", "refused:header"),
-    ("a later frame proves", "scan:6F"),
-    ("the superblock proves", "scan:6F-superblock"),
-)
-
-
-def _refusal_mark(error: Exception) -> str:
-    """Return which row of the product's table refused, by the words it promises."""
-    if isinstance(error, sb.SuperblockRefused):
-        return f"refused:superblock-{error.fault}"
-    for words, mark in _REFUSALS:
-        if words in str(error):
-            return mark
-    return f"refused:{type(error).__name__}"

@@ -52,7 +52,7 @@ def draw_weather(random: Random, without: frozenset[str]) -> Weather:
     flush_ns = random.choice([60_000, 80_000, 150_000, *([500_000, 3_000_000] * family("slow"))])
     # The largest batch must fit a segment, as with the real sizes it does by far.
     usual = [(128, 256), (256, 256), (256, 512)]
-    sizes = (128, 8192) if random.random() < 0.09 else random.choice(usual)
+    sizes = (128, 8192) if random.random() < 0.15 else random.choice(usual)
     return Weather(
         chances,
         random.choice([0.005, 0.03]) if family("flush-fail") else 0.0,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fusee.base.errors import AcknowledgedDataLost, DirectoryRefused
+from fusee.base.limits import BATCH_CLOSE_BYTES
 from fusee.log.segment import segment_number
 from fusee.testing.checkers.closed import unrecorded
 from fusee.testing.checkers.facts import Facts, batch_of, facts_of
@@ -16,6 +17,7 @@ from fusee.testing.checkers.unread import misread_signals
 from fusee.testing.checkers.views import Views
 from fusee.testing.checkers.waiting import forgotten
 from fusee.testing.device import SimDevice
+from fusee.testing.plan import RandomPlan
 from fusee.testing.world import Watcher, World
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from fusee.testing.process import Process
     from sim.full.service import LoggingService
     from sim.full.weather import Weather
+
+DOOMED: Final = 0.5
+"""How often a process dies between a large batch and the next one."""
 
 
 class Witness(Watcher):
@@ -125,6 +130,18 @@ class Witness(Watcher):
             if wrong := self._views.note(batch.view):
                 self._ledger.blame(wrong)
             self.counters["batches"] += 1
+            self._maybe_doom(len(data))
+
+    def _maybe_doom(self, size_bytes: int) -> None:
+        """Let the process die before the next write, now and then, if this batch was a full one.
+
+        What did not fit comes next; it must not be the other half of something.
+        """
+        plan = self.world.plan
+        if size_bytes < BATCH_CLOSE_BYTES // 2 or not isinstance(plan, RandomPlan):
+            return
+        if self._weather.chances and self._random.random() < DOOMED:
+            plan.doomed = "before-write"
 
     def on_idle(self, process: Process) -> None:
         """Look into the process while nothing moves."""

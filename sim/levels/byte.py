@@ -21,8 +21,7 @@ from fusee.testing.seeds import stream
 from sim.byte.atlas import Atlas
 from sim.byte.marks import MARKS
 from sim.byte.plan import FAMILIES, draw_plan
-from sim.byte.structure import NAMES as STRUCTURES
-from sim.byte.structure import tamper
+from sim.byte.structure import LATER, STRUCTURES, tamper
 from sim.byte.work import Worker
 from sim.byte.world import Broken, World
 
@@ -211,17 +210,13 @@ class Run:
     def _tamper(self) -> None:
         """Do what people do to directories; it is refused, and a backup put back."""
         world = self.world
-        for family, names in (("structure", STRUCTURES[:8]), ("later-build", STRUCTURES[8:])):
+        for family, names in (("structure", STRUCTURES), ("later-build", LATER)):
             if self._structure.random() >= self.plan.rate(family):
                 continue
-            name = self._structure.choice(names)
-            expected = forecast(world.disk, world.written)
-            if expected.must_refuse or expected.may_refuse or expected.stored is None:
-                continue
-            if world.disk.has_damage():
-                continue
             backup = world.disk.clone()
-            reason = tamper(name, world.disk, world.written, expected.stored, self._structure)
+            world.disk.heal()  # Else damage would be the reason to refuse.
+            name = self._structure.choice(names)
+            reason = self._tamper_with(name)
             if reason is None:
                 world.disk.set_back(backup)
                 continue
@@ -233,6 +228,16 @@ class Run:
             else:
                 world.disk.set_back(backup)
             world.may_format = False
+
+    def _tamper_with(self, name: str) -> str | None:
+        """Do one thing to a directory that would open; None if it was not possible."""
+        world = self.world
+        expected = forecast(world.disk, world.written)
+        if expected.must_refuse or expected.may_refuse or expected.stored is None:
+            return None
+        if world.disk.has_damage():
+            return None
+        return tamper(name, world.disk, world.written, expected.stored, self._structure)
 
     # ------------------------------------------------------------ the end
 

@@ -3,7 +3,7 @@
     python -m sim.scenarios                    all of them
     python -m sim.scenarios NAME --bug NAME    one, with a deliberate bug in the product
 
-Exit codes: 0 kept; 1 a promise was broken; 2 usage.
+Exit codes: 0 kept; 1 a promise was broken; 2 usage; 130 Ctrl-C; 141 nobody reads on.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from traceback import print_exc
 import sim.bugs
 import sim.hook
 import sim.scenarios
+from sim.ending import ended, leave_at_once
 
 KEPT, BROKEN, USAGE = 0, 1, 2
 
@@ -39,21 +40,20 @@ def main() -> int:
     except (sim.bugs.UnknownBug, sim.hook.BugDoesNotFit) as error:
         print(f"sim.scenarios: {error}", file=sys.stderr)
         return USAGE
+    leave_at_once()
     broken = 0
     for name in given.names or known:
         try:
             sim.scenarios.run(name)
         except sim.scenarios.ScenarioFailed as failed:
             broken += 1
-            print(f"{name}: broken\n  {failed}")
+            print(f"{name}: broken\n  {failed}", flush=True)
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                raise
             broken += 1
-            print(f"{name}: broken\n  {type(error).__name__}: {error}")
+            print(f"{name}: broken\n  {type(error).__name__}: {error}", flush=True)
             print_exc(file=sys.stderr)
         else:
-            print(f"{name}: kept")
+            print(f"{name}: kept", flush=True)
     for finder in finders:
         if not finder.is_applied:
             bug = finder.bug
@@ -63,4 +63,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ended(main))

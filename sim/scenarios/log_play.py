@@ -29,8 +29,9 @@ from fusee.log.superblock import BatchId, Checkpoint
 from fusee.testing.checkers.recoverable import forecast
 from fusee.testing.checkers.reopened import check_opened, check_refused
 from fusee.testing.checkers.written import Written
-from fusee.testing.device import PowerLost, SimDevice
+from fusee.testing.device import PowerLost
 from fusee.testing.disk import Disk
+from sim.misread import MisreadDevice
 from sim.scenarios import ScenarioFailed
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class LogPlay:
 
     def __init__(self) -> None:
         self.disk = Disk()
-        self.device: SimDevice
+        self.device: MisreadDevice
         self.log: FileLog
         self.recovered: Recovered
         self.violations: list[str] = []
@@ -61,12 +62,16 @@ class LogPlay:
         self._acknowledged = 0
         self._boot_count = self._view = 0
         self._tears: set[int] | None = None
+        self._misread: tuple[str, int, int] | None = None
 
     # ------------------------------------------------------------ boots
 
     def open(self) -> bool:
         """Open what the platters hold, and judge it; say whether it opened."""
-        device = self.device = SimDevice(self.disk, watcher=self._written)
+        device = self.device = MisreadDevice(self.disk, watcher=self._written)
+        if self._misread is not None:
+            device.misread_block(*self._misread)
+            self._misread = None
         is_new = sb.FILE not in self.disk.names
         said = None if is_new else forecast(self.disk, self._written)
         found: list[Batch] = []
@@ -82,7 +87,8 @@ class LogPlay:
             )
         except EngineError as refusal:
             self.refusal = refusal
-            if said is not None:
+            if said is not None and not device.misread:
+                # Who was told something wrong may doubt everything.
                 self.violations += check_refused(said, refusal)
             return False
         self.log = self.recovered.log
@@ -151,6 +157,11 @@ class LogPlay:
         while self.log._writer.file == segment:
             self.append(size)
 
+    def prepare(self) -> None:
+        """Make the next segment now, unless power is lost in between."""
+        with suppress(PowerLost):
+            self.log.prepare_ahead(is_needed=True)
+
     def trim(self, before_op: int) -> None:
         """Let go of whole segments before a batch, which must be there afterwards."""
         checkpoint = Checkpoint(self.log.durable_op, self.log.head_hash)
@@ -207,6 +218,11 @@ class LogPlay:
         """Let one bit of a batch's frame rot."""
         name, first = self.frame(op)
         self.disk.flip_bit(name, first * UNIT_SIZE + byte, 3)
+
+    def misread(self, op: int, good_reads: int) -> None:
+        """Let the next opening once get another block for the first one of a batch's frame."""
+        name, first = self.frame(op)
+        self._misread = name, first * UNIT_SIZE, good_reads
 
     def check(self) -> None:
         """Raise `ScenarioFailed` unless every opening was right."""

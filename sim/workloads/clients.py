@@ -133,6 +133,7 @@ class Client:
         run = await self._call(workflow_id, make, seen, is_repeated=is_repeated)
         if run is not None:
             self.starts += 1
+            self._author.begins(workflow_id)
             if run.started_by_me:
                 self._started.append((workflow_id, request_id, program, run.ordinal or 0))
             if random.random() < 0.7:
@@ -195,6 +196,8 @@ class Client:
                 ledger.on_signalled(f"{workflow_id}/{taken}", signal_id, f'"{value}"'.encode())
             elif isinstance(error, WorkflowFinished):
                 ledger.on_refusal(f"{workflow_id}/{told[-1]}", "WorkflowFinished")
+                if (f"{workflow_id}/{told[-1]}", signal_id) in ledger.facts.signals:
+                    ledger.blame(f"{workflow_id}/{told[-1]} took {signal_id}, and refuses it now")
             elif isinstance(error, RunNotFound) and ordinal is None:
                 self._stale(workflow_id, past, "RunNotFound", 0)
 

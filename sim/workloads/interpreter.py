@@ -163,10 +163,10 @@ class Actor:
             self._till.alarm(f"run {self._ctx.info.id} compensates for {error!r}")
             raise
 
-    async def do_shout(self, targets: list[str]) -> None:
-        """Say much to several in one turn: more than a batch takes at once."""
+    async def do_shout(self, targets: list[str], times: int) -> None:
+        """Say much to some in one turn: more than a batch takes at once."""
         ctx, signal = self._ctx, Signal[str]("shouted")
-        text = self.digest * 90_000
+        text = self.digest * times
         told = [ctx.external(target).signal(signal, text) for target in targets]
         for outcome in await asyncio.gather(*told, return_exceptions=True):
             self.mix(type(outcome).__name__)

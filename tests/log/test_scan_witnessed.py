@@ -7,6 +7,7 @@ import pytest
 
 from fusee.base.errors import DirectoryRefused
 from fusee.base.limits import BLOCK_SIZE, UNIT_SIZE
+from fusee.log.boot import SEQ_GAP
 from fusee.log.ending import EndClass
 from fusee.log.frame import FrameKind
 from fusee.log.segment import choose_header, fill, next_life, spare_name
@@ -117,6 +118,20 @@ def test_a_spare_made_ready_in_a_boot_that_the_superblock_does_not_know_is_refus
                 log.reopen()
         else:
             assert log.reopen().end.op == 3
+
+
+def test_a_spare_is_refused_before_a_boot_is_saved_so_that_it_is_refused_again():
+    """Each boot begins a gap higher: saved by refused openings, they would soon know the spare."""
+    log = Written()
+    floor = log.reopen().log.superblock.seq_floor
+    header = choose_header([bytes(log.device.content[log.file][:BLOCK_SIZE])])
+    spare = next_life(header, number=9, first_seq=floor + SEQ_GAP + 1)
+    log.device.content[spare_name(1)] = bytearray(b"".join(fill(spare)))
+    before = {name: bytes(content) for name, content in log.device.content.items()}
+    for _ in range(3):
+        with pytest.raises(DirectoryRefused, match="superblock is older than the log"):
+            log.reopen()
+        assert log.device.content == before
 
 
 @pytest.mark.parametrize("kind", [FrameKind.INST_BEGIN, FrameKind.INST_COMMIT])

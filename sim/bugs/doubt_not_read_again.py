@@ -1,0 +1,6 @@
+DESCRIPTION = "An end in doubt is overwritten without a second look."
+MODULE = "fusee.io.file_log"
+FRAGMENT = "        end = scan.confirm(device.read)"
+INSTEAD = "        end = scan.end"
+LEVEL = "byte"
+SCENARIO = "doubts_are_looked_at_twice"

@@ -1,0 +1,6 @@
+DESCRIPTION = "A spare is used though a boot made it ready that the superblock does not know."
+MODULE = "fusee.io.log_files"
+FRAGMENT = "    if header.first_seq > superblock.seq_floor:"
+INSTEAD = "    if header.first_seq > superblock.seq_floor and not is_ours:"
+LEVEL = "byte"
+SCENARIO = "spares_of_unknown_boots_are_refused"

@@ -1,0 +1,6 @@
+DESCRIPTION = "A segment that is shorter than it was made is read as if zeros followed."
+MODULE = "fusee.log.scan"
+FRAGMENT = "        is_whole = len(read(header.file, last, BLOCK_SIZE)) == BLOCK_SIZE"
+INSTEAD = "        is_whole = len(read(header.file, last, BLOCK_SIZE)) <= BLOCK_SIZE"
+LEVEL = "byte"
+SCENARIO = "segments_are_whole"

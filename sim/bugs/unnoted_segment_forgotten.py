@@ -1,0 +1,6 @@
+DESCRIPTION = "A segment that a crash left unnoted stays so: only the one that is written is noted."
+MODULE = "fusee.log.boot"
+FRAGMENT = "        segment_max = max(segment_max, newest_segment)"
+INSTEAD = "        segment_max = max(segment_max, end.write_segment)"
+LEVEL = "byte"
+SCENARIO = "unnoted_segments_are_noted"
