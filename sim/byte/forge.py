@@ -26,6 +26,7 @@ def forge(name: str, disk: Disk, written: Written, stored: Stored) -> tuple[str,
         install-bracket    a kind of frame that nothing writes yet
         regressed          a view that the superblock does not know
         stale-chain        a predecessor that is not there
+        stale-op           the same, with an op that was given again
 
     None if there is no room for it.
     """
@@ -36,7 +37,9 @@ def forge(name: str, disk: Disk, written: Written, stored: Stored) -> tuple[str,
     envelope = written.frames[-1].envelope
     heads = [frame.envelope.body_hash for frame in written.frames if frame.batch_op]
     prev = heads[-1] if heads else stored.superblock.base.hash
-    batch = build_batch(OUR_GROUP, 0, 0, OpNumber(envelope.op + 1), prev, 0, 1, [(0, b"forged")])
+    op = OpNumber(envelope.op + (name != "stale-op"))
+    batch = build_batch(OUR_GROUP, 0, 0, op, prev, 0, 1, [(0, b"forged")])
+    is_stale = name.startswith("stale")
     body = bytearray(batch.data)
     if name == "later-batch":
         body[4] = 2
@@ -51,9 +54,9 @@ def forge(name: str, disk: Disk, written: Written, stored: Stored) -> tuple[str,
         local_seq=envelope.local_seq + 1,
         log_gen=0,
         accept_view=stored.superblock.log_view + (name == "regressed"),
-        durable_op=0 if name == "stale-chain" else envelope.op,
-        op=envelope.op + 1,
-        prev_local=b"?" * 16 if name == "stale-chain" else envelope.hash,
+        durable_op=0 if is_stale else envelope.op,
+        op=op,
+        prev_local=b"?" * 16 if is_stale else envelope.hash,
         body_hash=batch.hash,
         body=bytes(body),
     )
