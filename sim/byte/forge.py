@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fusee.base.checksum import hash128
 from fusee.base.ids import OpNumber
-from fusee.base.limits import BLOCK_SIZE
+from fusee.base.limits import BLOCK_SIZE, UNIT_SIZE
 from fusee.log.batch import build_batch
 from fusee.log.frame import FrameKind, encode_frame_into, frame_bytes
 from fusee.log.segment import BadSegment, choose_header, segment_number
@@ -25,6 +25,7 @@ def forge(name: str, disk: Disk, written: Written, stored: Stored) -> tuple[str,
         later-batch        a batch format of a later build
         install-bracket    a kind of frame that nothing writes yet
         regressed          a view that the superblock does not know
+        regressed-torn     the same, and only the first unit landed
         stale-chain        a predecessor that is not there
         stale-op           the same, with an op that was given again
 
@@ -53,7 +54,7 @@ def forge(name: str, disk: Disk, written: Written, stored: Stored) -> tuple[str,
         boot_count=envelope.boot_count,
         local_seq=envelope.local_seq + 1,
         log_gen=0,
-        accept_view=stored.superblock.log_view + (name == "regressed"),
+        accept_view=stored.superblock.log_view + name.startswith("regressed"),
         durable_op=0 if is_stale else envelope.op,
         op=op,
         prev_local=b"?" * 16 if is_stale else envelope.hash,
@@ -63,7 +64,7 @@ def forge(name: str, disk: Disk, written: Written, stored: Stored) -> tuple[str,
     if name == "later-frame":
         buffer[4] = 2
         buffer[88:104] = hash128(buffer[:88])
-    return file_name, offset, bytes(buffer)
+    return file_name, offset, bytes(buffer[:UNIT_SIZE] if name == "regressed-torn" else buffer)
 
 
 def _place(disk: Disk, written: Written) -> tuple[str, int, int] | None:
