@@ -27,7 +27,7 @@ def forge(name: str, disk: Disk, written: Written, stored: Stored) -> tuple[str,
         regressed          a view that the superblock does not know
         regressed-torn     the same, and only the first unit landed
         stale-chain        a predecessor that is not there
-        stale-op           the same, with an op that was given again
+        stale-op           the same, with the op of the batch before it
 
     None if there is no room for it.
     """
@@ -38,7 +38,8 @@ def forge(name: str, disk: Disk, written: Written, stored: Stored) -> tuple[str,
     envelope = written.frames[-1].envelope
     heads = [frame.envelope.body_hash for frame in written.frames if frame.batch_op]
     prev = heads[-1] if heads else stored.superblock.base.hash
-    op = OpNumber(envelope.op + (name != "stale-op"))
+    is_again = name == "stale-op" and envelope.kind == FrameKind.BATCH
+    op = OpNumber(envelope.op + (not is_again))
     batch = build_batch(OUR_GROUP, 0, 0, op, prev, 0, 1, [(0, b"forged")])
     is_stale = name.startswith("stale")
     body = bytearray(batch.data)
