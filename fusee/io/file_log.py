@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from fusee.log.superblock import Stored, Superblock
 
     Done = Callable[[BaseException | None], None]
+    _Spares = Mapping[str, SegmentHeader | None]
     _Held = tuple[int, int, bytes, bytes, int, Done]
 
 
@@ -378,10 +379,7 @@ class FileLog:
 
 
 def _writer_after(
-    scan: LogScan,
-    spares: Mapping[str, SegmentHeader | None],
-    booted: Superblock,
-    sizes: SegmentSizes,
+    scan: LogScan, spares: _Spares, booted: Superblock, sizes: SegmentSizes
 ) -> LogWriter:
     """Return the writer that goes on where a scan ended."""
     return LogWriter(

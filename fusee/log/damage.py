@@ -166,13 +166,13 @@ def _envelope(
         )
     if tag.seq != envelope.local_seq & SEQ_MASK:
         return None
-    if envelope.boot_count > chain.boot_count_max:
-        # The superblock names a boot before that boot writes its first frame.
+    # The superblock names a boot, and a view, before the first frame of either is written.
+    if envelope.boot_count > chain.boot_count_max or envelope.accept_view > chain.log_view:
         raise DirectoryRefused(
             f"{window.file}, byte {offset}, op {envelope.op}: case 8: written in boot"
-            f" {envelope.boot_count}, but the superblock knows only boot {chain.boot_count_max}."
-            " The superblock is older than the log. Restore this directory from a backup, or"
-            " replace the replica."
+            f" {envelope.boot_count} and view {envelope.accept_view}, but the superblock knows"
+            f" only boot {chain.boot_count_max} and view {chain.log_view}. The superblock is older"
+            " than the log. Restore this directory from a backup, or replace the replica."
         )
     return envelope
 

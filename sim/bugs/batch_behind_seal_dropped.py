@@ -1,6 +1,6 @@
 DESCRIPTION = "A damaged seal ends the log, also if the next batch lies whole behind it."
 MODULE = "fusee.log.damage"
 FRAGMENT = "    if evidence.next_batch is not None and may_be_seal:"
-INSTEAD = "    if evidence.next_batch is not None and finding.case == 4:"
+INSTEAD = "    if evidence.next_batch is not None and evidence.witness is not None:"
 LEVEL = "byte"
 SCENARIO = "batches_behind_damaged_seals_are_missed"

@@ -197,12 +197,13 @@ class Atlas:
     def _foreign(self, written: Written, random: Random) -> str:
         image = foreign_segment(random.random() < 0.5)
         stored = forecast(self.disk, written).stored
-        forged = forge("stale-chain", self.disk, written, stored) if stored else None
+        stale = random.choice(("stale-chain", "stale-op"))
+        forged = forge(stale, self.disk, written, stored) if stored else None
         if forged is not None and random.random() < 0.3:
             name, offset, data = forged
             written.add_remains(InFlight(name, self.disk.names[name], offset, data))
             self.disk.misdirect(name, offset, data)
-            return "stale-chain"
+            return stale
         if random.random() < 0.5 or not written.frames:
             self.disk.add(spare_name(900 + int(random.random() * 3)), bytearray(image))
             return "foreign-spare"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fusee.base.checksum import hash128
 from fusee.base.ids import OpNumber
-from fusee.base.limits import BLOCK_SIZE
+from fusee.base.limits import BLOCK_SIZE, UNIT_SIZE
 from fusee.log.batch import build_batch
 from fusee.log.frame import FrameKind, encode_frame_into, frame_bytes
 from fusee.log.segment import BadSegment, choose_header, segment_number
@@ -25,7 +25,9 @@ def forge(name: str, disk: Disk, written: Written, stored: Stored) -> tuple[str,
         later-batch        a batch format of a later build
         install-bracket    a kind of frame that nothing writes yet
         regressed          a view that the superblock does not know
+        regressed-torn     the same, and only the first unit landed
         stale-chain        a predecessor that is not there
+        stale-op           the same, with the op of the batch before it
 
     None if there is no room for it.
     """
@@ -36,7 +38,10 @@ def forge(name: str, disk: Disk, written: Written, stored: Stored) -> tuple[str,
     envelope = written.frames[-1].envelope
     heads = [frame.envelope.body_hash for frame in written.frames if frame.batch_op]
     prev = heads[-1] if heads else stored.superblock.base.hash
-    batch = build_batch(OUR_GROUP, 0, 0, OpNumber(envelope.op + 1), prev, 0, 1, [(0, b"forged")])
+    is_again = name == "stale-op" and envelope.kind == FrameKind.BATCH
+    op = OpNumber(envelope.op + (not is_again))
+    batch = build_batch(OUR_GROUP, 0, 0, op, prev, 0, 1, [(0, b"forged")])
+    is_stale = name.startswith("stale")
     body = bytearray(batch.data)
     if name == "later-batch":
         body[4] = 2
@@ -50,17 +55,17 @@ def forge(name: str, disk: Disk, written: Written, stored: Stored) -> tuple[str,
         boot_count=envelope.boot_count,
         local_seq=envelope.local_seq + 1,
         log_gen=0,
-        accept_view=stored.superblock.log_view + (name == "regressed"),
-        durable_op=0 if name == "stale-chain" else envelope.op,
-        op=envelope.op + 1,
-        prev_local=b"?" * 16 if name == "stale-chain" else envelope.hash,
+        accept_view=stored.superblock.log_view + name.startswith("regressed"),
+        durable_op=0 if is_stale else envelope.op,
+        op=op,
+        prev_local=b"?" * 16 if is_stale else envelope.hash,
         body_hash=batch.hash,
         body=bytes(body),
     )
     if name == "later-frame":
         buffer[4] = 2
         buffer[88:104] = hash128(buffer[:88])
-    return file_name, offset, bytes(buffer)
+    return file_name, offset, bytes(buffer[:UNIT_SIZE] if name == "regressed-torn" else buffer)
 
 
 def _place(disk: Disk, written: Written) -> tuple[str, int, int] | None:

@@ -53,6 +53,7 @@ _FAULTS: Final = (
     "slow",
     "snapshot",
     "stale-chain",
+    "stale-op",
     "superblock-garbage",
     "superblock-older",
     "superblock-rot",

@@ -35,7 +35,7 @@ FAMILIES: Final = (
 )
 """Kinds of faults that a seed may know. Power is lost in every seed."""
 
-_RARE: Final = {"snapshot": 0.15, "wipe": 0.15, "structure": 0.5, "later-build": 0.25}
+_RARE: Final = {"snapshot": 0.15, "wipe": 0.15, "structure": 0.5, "later-build": 0.5}
 _SWARM_SHARE: Final = 0.8
 _BEYOND_SHARE: Final = 0.05
 _BIG_SHARE: Final = 0.004

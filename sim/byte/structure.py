@@ -54,6 +54,7 @@ LATER: Final = (
     "later-superblock",
     "install-bracket",
     "regressed",
+    "regressed-torn",
 )
 """What a later build has left."""
 

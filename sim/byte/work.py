@@ -312,6 +312,9 @@ class Worker:
         world = self._world
         from_op = 1 + int(random.random() * (log.durable_op + 1))
         bytes_max = int(random.random() * 40_000)
+        # One block that is read wrongly during this read excuses nothing: it is read again.
+        is_excused = world.disk.has_damage() or world.is_misled()
+        self._maybe_misread()
         try:
             found = log.read(from_op, bytes_max)
         except LogTrimmed:
@@ -320,11 +323,11 @@ class Worker:
             return
         except AcknowledgedDataLost as error:
             world.marks.hit("read:lost")
-            if not (world.disk.has_damage() or world.is_misled()):
+            if not is_excused:
                 raise Broken(f"nothing is damaged, and a read fails: {error}") from error
             return
         except OSError as error:
-            if not (world.disk.has_damage() or world.is_misled()):
+            if not is_excused:
                 raise Broken(f"every block reads well, and a read fails: {error}") from error
             return
         wanted = world.known[from_op - 1 : from_op - 1 + len(found)]
@@ -333,6 +336,16 @@ class Worker:
         if not found and from_op <= log.durable_op:
             raise Broken(f"a read from op {from_op} returned nothing")
         world.counters["reads"] += 1
+
+    def _maybe_misread(self) -> None:
+        faults = self._faults
+        frames = [frame for frame in self._world.written.frames if frame.is_done]
+        if not frames or faults.random() >= self._plan.rate("misread"):
+            return
+        frame = frames[int(faults.random() * len(frames))]
+        for name, file in self._world.disk.names.items():
+            if file.number == frame.file:
+                self._world.device.misread_block(name, frame.offset, 0)
 
     # ------------------------------------------------------------ faults of a running disk
 

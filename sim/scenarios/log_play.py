@@ -224,6 +224,11 @@ class LogPlay:
         name, first = self.frame(op)
         self._misread = name, first * UNIT_SIZE, good_reads
 
+    def misread_now(self, op: int, good_reads: int) -> None:
+        """Let the log that is open get another block once, in the same way."""
+        name, first = self.frame(op)
+        self.device.misread_block(name, first * UNIT_SIZE, good_reads)
+
     def check(self) -> None:
         """Raise `ScenarioFailed` unless every opening was right."""
         if self.violations:

@@ -96,6 +96,22 @@ def test_case_8_a_superblock_older_than_the_log_is_refused():
         log.reopen()
 
 
+def test_case_8_holds_for_a_torn_frame_too_whose_header_is_whole():
+    log = Written()
+    superblock = log.opened.log.superblock
+    old = bytes(log.device.content["superblock"])
+    log.opened.log.save_superblock(msgspec.structs.replace(superblock, view=5, log_view=5))
+    file, offset = log.opened.log.file, log.opened.log._writer.offset
+    before = bytes(log.device.content[file])
+    log.opened.append(5_000)
+    torn = slice(offset + BLOCK_SIZE, len(before))
+    log.device.content[file][torn] = before[torn]
+    assert log.reopen().end.case == 2
+    log.device.content["superblock"][:] = old
+    with pytest.raises(DirectoryRefused, match="case 8: written in boot 1 and view 5"):
+        log.reopen()
+
+
 @pytest.mark.parametrize("size", [100, 20_000])
 def test_case_8_holds_for_a_frame_of_a_boot_that_the_superblock_does_not_know(size):
     log = Written()

@@ -1,0 +1,6 @@
+DESCRIPTION = "A damaged place is taken for a seal, though its header says that it is a batch."
+MODULE = "fusee.log.damage"
+FRAGMENT = "    may_be_seal = finding.identity is None and not finding.has_older_unit"
+INSTEAD = "    may_be_seal = not finding.has_older_unit"
+LEVEL = "byte"
+SCENARIO = "old_batches_are_not_taken_for_the_next"
