@@ -26,6 +26,7 @@ from fusee.engine.run import Run
 from fusee.engine.steps import keep_arrived
 from fusee.io.step_runner import StepRunner
 from fusee.io.wakeup import wake_loop
+from fusee.loop.gather import install_gather
 from fusee.loop.illegal import refuse
 from fusee.loop.ordered import check_ordered_set, install_ordered_set
 from fusee.loop.wait_for import install_wait_for
@@ -89,6 +90,7 @@ class Life:
         """Open: recover the runs, lead a new view, and let open runs go on."""
         install_ordered_set()
         install_wait_for()
+        install_gather()
         check_ordered_set()
         assembled = self._assemble(self.surroundings.clock, self._wake_from_thread)
         self.assembly = assembled if isinstance(assembled, Assembly) else await assembled

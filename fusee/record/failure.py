@@ -221,7 +221,13 @@ def _notes_of(exc: BaseException) -> tuple[list[str], str, str]:
 def _traceback_of(exc: BaseException, old: str) -> str:
     try:
         frames = traceback.extract_tb(exc.__traceback__, limit=-_FRAMES_MAX)
-        new = "".join(traceback.format_list(frames))
+        # Not as `format_list` has it: the marks under its lines differ between Pythons, and a
+        # run may be recorded by one and replayed by another.
+        new = "".join(
+            f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}\n'
+            + (f"    {frame.line}\n" if frame.line else "")
+            for frame in frames
+        )
     except BaseException as bad:
         new = f"<no traceback: {type(bad).__name__}>\n"
     if old and new:

@@ -125,7 +125,8 @@ class Seed:
         self.weather.damage = self.weather.evict = 0.0
         self.weather.clock_us = 0
         self.world.wall_offset_us = max(0, self.world.wall_offset_us)
-        await asyncio.gather(*work)
+        for client in work:
+            await client
         waited_s = 0.0
         while (open_count := await self.world.call(_open_count)) and waited_s < HEALED_S:
             await self.world.sleep(POLL_S)

@@ -7,6 +7,7 @@ import json
 import os
 import random
 
+from fusee.loop.gather import install_gather
 from fusee.loop.ordered import check_ordered_set, install_ordered_set
 from fusee.loop.wait_for import install_wait_for
 from tests.support.loop_host import Run, this_loop
@@ -137,6 +138,7 @@ def main() -> None:
     litter = [bytearray(random.randrange(64, 4096)) for _ in range(random.randrange(2_000))]
     install_ordered_set()
     install_wait_for()
+    install_gather()
     if not os.environ.get("UNCHECKED"):
         check_ordered_set()
     orders = {}

@@ -7,6 +7,7 @@ import contextvars
 
 import pytest
 
+from fusee.loop.gather import install_gather
 from fusee.loop.ordered import install_ordered_set
 from fusee.loop.tasks import WorkflowFuture, WorkflowTask
 from fusee.loop.wait_for import install_wait_for
@@ -14,6 +15,7 @@ from tests.support.loop_host import SECOND, Run, finish, this_loop
 
 install_ordered_set()
 install_wait_for()
+install_gather()
 
 
 async def after(seconds: float, value: object = None) -> object:

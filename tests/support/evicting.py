@@ -7,6 +7,7 @@ import gc
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from fusee.loop.gather import install_gather
 from fusee.loop.ordered import install_ordered_set
 from fusee.loop.wait_for import install_wait_for
 from tests.support.loop_host import Run, this_loop
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 install_ordered_set()
 install_wait_for()
+install_gather()
 
 Log = list[str]
 
