@@ -272,8 +272,8 @@ def _left_behind(
     if broken < len(frames):
         frame = frames[broken]
         segment = frame.segment
-        is_batch = frame.batch_op and frame.has_envelope(files[segment])
-        if is_batch or _looks_unwritten(frame, files):
+        # What lay there before proves that it is older only if its tag was sound, too.
+        if frame.batch_op and frame.has_envelope(files[segment]):
             return ""
     elif segment not in files or not files[segment].has_damage(place, BLOCK_SIZE):
         return ""
