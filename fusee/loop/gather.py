@@ -21,13 +21,12 @@ def install_gather() -> None:
         exchange("gather", _entry, _gather)
 
 
-def _entry(*coros_or_futures: Any, return_exceptions: bool = False) -> Any:
+def _entry(*futs: Any, return_exceptions: bool = False) -> Any:
     # Runs with the globals of asyncio.tasks.
-    chosen = _fusee_gather()  # type: ignore[name-defined]  # noqa: F821
-    return chosen(*coros_or_futures, return_exceptions=return_exceptions)
+    return _fusee_gather()(*futs, return_exceptions=return_exceptions)  # type: ignore[name-defined]  # noqa: F821
 
 
-def _gather(*awaitables: Any, return_exceptions: bool) -> asyncio.Future[list[Any]]:
+def _gather(*awaitables: Any, return_exceptions: bool) -> Any:
     loop = asyncio.get_running_loop()
     futures: dict[Any, Any] = {}
     for awaitable in awaitables:
