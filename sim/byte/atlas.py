@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from sim.byte.plan import Plan
 
 
+def rot(disk: Disk, name: str, offset: int, bit: int) -> None:
+    """Flip a bit of a sound unit: flipped twice it would bring back what a log has given up."""
+    if not disk.names[name].has_damage(offset, 1):
+        disk.flip_bit(name, offset, bit)
+
+
 class Atlas:
     """Strikes a disk between two processes."""
 
@@ -108,7 +114,7 @@ class Atlas:
                 if random.random() < 0.4:  # The tags decide most.
                     byte = UNIT_SIZE - 1 - byte % 8
                 bit = int(random.random() * 8)
-                self.disk.flip_bit(place[0], place[1] * UNIT_SIZE + byte, bit)
+                rot(self.disk, place[0], place[1] * UNIT_SIZE + byte, bit)
         return "rot"
 
     def _unreadable(self, written: Written, random: Random) -> str:
@@ -179,7 +185,7 @@ class Atlas:
             unit = sb.copy_offset(copy) // UNIT_SIZE
             if how == "rot":
                 byte = unit * UNIT_SIZE + int(random.random() * BLOCK_SIZE)
-                self.disk.flip_bit(sb.FILE, byte, int(random.random() * 8))
+                rot(self.disk, sb.FILE, byte, int(random.random() * 8))
             elif how == "unreadable":
                 self.disk.make_unreadable(sb.FILE, unit + int(random.random() * 8))
             elif how == "garbage":

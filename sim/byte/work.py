@@ -21,6 +21,7 @@ from fusee.log.frame import FrameKind
 from fusee.log.superblock import COPY_DISTANCE, BatchId, Checkpoint
 from fusee.testing.disk import FREE_BYTES
 from fusee.testing.seeds import stream
+from sim.byte.atlas import rot
 from sim.byte.foreign import OUR_GROUP
 from sim.byte.world import Broken
 
@@ -370,5 +371,5 @@ class Worker:
         frame = frames[int(faults.random() * len(frames))]
         names = {file.number: name for name, file in world.disk.names.items()}
         offset = frame.offset + int(faults.random() * len(frame.data))
-        world.disk.flip_bit(names[frame.file], offset, int(faults.random() * 8))
+        rot(world.disk, names[frame.file], offset, int(faults.random() * 8))
         world.fault("fault:rot-while-running")
