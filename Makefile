@@ -46,11 +46,12 @@ check-quick: $(DEV) ## seconds, not minutes: style, floors, and the tests that s
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python -m pytest -q -x -n 2 -m 'not slow and not real'
 
-sim: $(DEV) ## two minutes of fresh seeds, the directed scenarios, and a bug that must be caught
+sim: $(DEV) ## some minutes of fresh seeds, the directed scenarios, and a bug that must be caught
 	@$(BIN)/python -m sim.scenarios
 	@$(BIN)/python -m sim.bugs --canary payload_hash_not_checked
 	@$(BIN)/python -m sim.swarm --level byte --seeds fresh --minutes 1
 	@$(BIN)/python -m sim.swarm --level full --seeds fresh --minutes 1
+	@$(BIN)/python -m sim.swarm --level protocol --seeds fresh --minutes 0.5
 
 bench: $(PROJECT) ## the measurements of bench/README.md, as ratios taken in one run
 	@$(BIN)/python -m bench $(ARGS)

@@ -20,15 +20,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fusee.base.ids import OpNumber
 from fusee.log.batch import build_batch
+from fusee.vr import writing
+from fusee.vr.backup import acknowledge
+from fusee.vr.choice import Diverged
+from fusee.vr.deciding import decide
+from fusee.vr.messages import Prepare
 from fusee.vr.quorum import quorum_op
 from fusee.vr.state import ReplicaStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fusee.base.ids import OpNumber
     from fusee.log.batch import Batch
+    from fusee.vr.messages import PrepareOk
+    from fusee.vr.ready import Ready
     from fusee.vr.state import ReplicaState
 
 
@@ -75,3 +82,55 @@ def on_written(state: ReplicaState, op: OpNumber) -> bool:
     assert decided <= state.head_op, "a quorum holds what its primary never ordered"
     state.commit_op = decided
     return True
+
+
+# ---------------------------------------------------------------- a group: the primary
+
+
+def can_propose(state: ReplicaState) -> bool:
+    """Whether the primary may order another batch now (G-4, N-7, N-8, SD-1)."""
+    return (
+        state.is_normal
+        and state.is_primary
+        and not state.is_abdicated
+        and state.head_op - state.commit_op < state.limits.window_batches
+        and state.head_op - state.durable_op < state.limits.lag_batches
+    )
+
+
+def propose(
+    state: ReplicaState, sections: Sequence[tuple[int, bytes]], now_us: int, ready: Ready
+) -> Batch:
+    """Order the next batch of a group: shipped to the others first, written second (N-1)."""
+    assert can_propose(state)
+    batch = on_groups(state, OpNumber(state.head_op + 1), sections, now_us)
+    writing.append(state, batch)
+    message = Prepare(epoch=state.epoch, view=state.view, batch=batch.data, commit=state.commit)
+    ready.messages += [(slot, message) for slot in state.others]
+    writing.pump(state, ready)
+    return batch
+
+
+def on_prepare_ok(state: ReplicaState, slot: int, message: PrepareOk, ready: Ready) -> None:
+    """A member's disk holds our log up to some op, or it has answered a heartbeat."""
+    if message.view != state.view or not (state.is_normal and state.is_primary):
+        return
+    durable = message.durable
+    mine = state.tail.hash_at(durable.op)
+    if durable.op > state.head_op or (mine is not None and mine != durable.hash):
+        raise Diverged(durable.op, f"member {slot} has made another batch of this view durable")
+    if durable.op > state.durable.get(slot, 0):
+        state.durable[slot] = OpNumber(durable.op)
+        decide(state, ready)
+    # When the heartbeat was sent that it answers: a late answer proves nothing about now.
+    state.heard_ns[slot] = max(message.echo_ns, state.heard_ns.get(slot, state.view_since_ns))
+
+
+def after_write(state: ReplicaState, ready: Ready, *, has_moved: bool) -> None:
+    """A write has ended: say what is durable now, or count it, and write on."""
+    if has_moved and state.is_normal:
+        if state.is_primary:
+            decide(state, ready)
+        else:
+            acknowledge(state, ready)
+    writing.pump(state, ready)

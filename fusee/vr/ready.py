@@ -1,17 +1,72 @@
-"""What the driver owes a replica before it may go on.
+"""What the driver owes a replica, and the outcome of which it must report.
 
-Handlers of the normal case return their one decision. Those that change what the replica
-has promised fill in a Ready: a promise that is not on disk is no promise, so the driver
-makes it durable before any message or write that rests on it leaves (G-1, G-2).
+Handlers fill in a Ready. Nothing in it waits for anything else in it: a message that rests
+on a promise is only put here once the promise is durable (G-1, G-2). So the driver sends
+first and writes second, which ships a batch before the local flush (N-1).
 """
 
 from __future__ import annotations
 
 import msgspec
 
+from fusee.log.batch import Batch
+from fusee.log.superblock import BatchId, Unknown
+from fusee.vr.messages import AnyMessage
+
+
+class Save(msgspec.Struct, frozen=True):
+    """Make this the superblock's promise; then `on_saved`. One is under way at a time."""
+
+    view: int
+    log_view: int
+    vouch: BatchId
+    unknown: Unknown | None
+
+
+class Write(msgspec.Struct, frozen=True):
+    """Append one batch to the log; then `on_written`. One is under way at a time (S-3)."""
+
+    batch: Batch
+    log_gen: int
+    durable_op: int
+
+
+class Install(msgspec.Struct, frozen=True):
+    """Replace the log above `base` in one bracket (I-1); then `on_installed`."""
+
+    view: int
+    base: BatchId
+    batches: tuple[Batch, ...]
+    start: BatchId
+    head: BatchId
+
+
+class Rewrite(msgspec.Struct, frozen=True):
+    """Put the body of a damaged batch back; then `on_rewritten`."""
+
+    batch: Batch
+    log_gen: int
+
+
+class SendFromLog(msgspec.Struct, frozen=True):
+    """Answer `GetLog` or `GetBatches` with what lies on the disk; silence if it cannot be read."""
+
+    to: int
+    after: BatchId | None
+    wanted: tuple[BatchId, ...] = ()
+
 
 class Ready(msgspec.Struct):
-    """Duties, in the order in which they are to be done."""
+    """Duties. The driver does each once, in any order but messages before writes."""
 
+    messages: list[tuple[int, AnyMessage]] = []
+    """Slot, message. Those for one member arrive in order or not at all."""
+    save: Save | None = None
+    write: Write | None = None
+    install: Install | None = None
+    rewrites: list[Rewrite] = []
+    from_log: list[SendFromLog] = []
     persist_view: bool = False
     """Save view, log view and vouch in the superblock before anything else."""
+    has_new_role: bool = False
+    """The replica leads now, or follows, or neither."""

@@ -11,7 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fusee.base.ids import View
+from fusee.vr.backup import acknowledge
 from fusee.vr.state import ReplicaStatus
+from fusee.vr.view_change import enter
 
 if TYPE_CHECKING:
     from fusee.vr.ready import Ready
@@ -33,3 +35,24 @@ def on_view_persisted(state: ReplicaState) -> None:
     assert state.log_view == state.view
     state.status = ReplicaStatus.NORMAL
     state.check()
+
+
+def on_member_recovered(state: ReplicaState, now_ns: int, ready: Ready) -> None:
+    """The log of a member of a larger group has been read; its end may be in doubt.
+
+    R-3: a backup that comes back in its view needs nobody's word, what it acknowledged was
+    durable. A primary moves on (R-1), and whoever had left its view before goes on leaving it.
+    """
+    assert state.status is ReplicaStatus.RECOVERING
+    assert state.member_count > 1
+    state.view_since_ns = now_ns
+    state.unwritten_op = state.head_op + 1
+    if state.view > state.log_view:
+        state.status = ReplicaStatus.VIEW_CHANGE
+    elif state.is_primary:
+        enter(state, state.view + 1, now_ns, ready)
+    else:
+        state.status = ReplicaStatus.NORMAL
+        state.heard_ns[state.primary] = now_ns
+        acknowledge(state, ready)
+    ready.has_new_role = True

@@ -9,7 +9,7 @@ A bug file says
       or
     FUNCTION        "f" or "Class.f", and
     REPLACEMENT     its source with the bug
-    LEVEL           the level of the simulator that reaches the place: "byte" or "full"
+    LEVEL           the level of the simulator that reaches the place: "byte", "full" or "protocol"
     SCENARIO        the directed scenario that catches it every time (sim/scenarios)
     EQUIVALENT      an argument, only if no seed can ever catch it: why it breaks no promise
     NOTICED         of a bug in a checker only: how a campaign notices it (sim/README.md)

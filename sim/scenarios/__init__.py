@@ -14,7 +14,7 @@ import importlib
 import inspect
 import pkgutil
 
-MACHINERY = {"__main__", "apps", "log_play", "play", "script", "script_device"}
+MACHINERY = {"__main__", "apps", "group_play", "log_play", "play", "script", "script_device"}
 
 
 class ScenarioFailed(Exception):

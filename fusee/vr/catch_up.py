@@ -1,0 +1,115 @@
+"""Batches that a replica misses: behind its head, or damaged in its log.
+
+Inside a view any normal member has the log of the view and may answer (`GetLog`). A body is
+asked for by identity, of anybody (`GetBatches`), and only a batch whose identity is on the
+own chain is taken (H-4). Who does not have a batch, or cannot read it, is silent: a "no"
+outside a view change proves nothing (H-3).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fusee.log.batch import BadBatch, Batch, decode_batch
+from fusee.log.superblock import BatchId
+from fusee.vr import writing
+from fusee.vr.asking import BATCHES_PER_MESSAGE_MAX, ask
+from fusee.vr.backup import learn, take
+from fusee.vr.messages import Batches, LogRange
+from fusee.vr.ready import SendFromLog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fusee.vr.messages import GetBatches, GetLog
+    from fusee.vr.ready import Ready
+    from fusee.vr.state import ReplicaState
+
+BYTES_PER_MESSAGE_MAX = 1 << 20
+
+
+def on_get_log(state: ReplicaState, slot: int, message: GetLog, ready: Ready) -> None:
+    """A member of the same view is behind."""
+    if not state.is_normal or message.view != state.view:
+        return
+    after = message.after
+    if after.op >= state.head_op:
+        return
+    if after.op < state.tail.base.op:
+        ready.from_log.append(SendFromLog(slot, after))
+        return
+    if state.tail.hash_at(after.op) != after.hash:
+        return  # Not a log of this view: its owner is still to learn of it.
+    batches: list[Batch] = []
+    size_bytes = 0
+    for entry in state.tail.after(after.op)[:BATCHES_PER_MESSAGE_MAX]:
+        if entry.batch is None or size_bytes > BYTES_PER_MESSAGE_MAX:
+            break
+        batches.append(entry.batch)
+        size_bytes += len(entry.batch.data)
+    if batches:
+        ready.messages.append((slot, range_of(state, after, batches)))
+
+
+def range_of(state: ReplicaState, after: BatchId, batches: Iterable[Batch]) -> LogRange:
+    """Return the message that carries batches of this view's log."""
+    return LogRange(
+        epoch=state.epoch,
+        view=state.view,
+        after=after,
+        batches=tuple(batch.data for batch in batches),
+        commit=state.commit,
+    )
+
+
+def on_log_range(state: ReplicaState, message: LogRange, now_ns: int, ready: Ready) -> None:
+    """Batches of this view's log, from the primary or from another backup."""
+    if message.view != state.view or not state.is_normal or state.is_primary:
+        return
+    for batch in _decoded(state, message.batches):
+        take(state, batch, ready)
+    learn(state, message.commit)
+    if state.early or message.commit.op > state.head_op:
+        state.may_ask_ns = 0
+        ask(state, now_ns, ready)
+
+
+def on_get_batches(state: ReplicaState, slot: int, message: GetBatches, ready: Ready) -> None:
+    """Somebody misses bodies of batches whose identity it knows."""
+    found: list[bytes] = []
+    older: list[BatchId] = []
+    for wanted in message.wanted[:BATCHES_PER_MESSAGE_MAX]:
+        entry = state.tail.get(wanted.op)
+        if wanted.op <= state.tail.base.op:
+            older.append(wanted)
+        elif entry is not None and entry.hash == wanted.hash and entry.batch is not None:
+            found.append(entry.batch.data)
+    if found:
+        answer = Batches(epoch=state.epoch, view=state.saved_view, batches=tuple(found))
+        ready.messages.append((slot, answer))
+    if older:
+        ready.from_log.append(SendFromLog(slot, None, tuple(older)))
+
+
+def on_batches(state: ReplicaState, message: Batches, ready: Ready) -> bool:
+    """Bodies that were asked for; return whether the log to be installed got one of its own."""
+    has_come = False
+    for batch in _decoded(state, message.batches):
+        identity = BatchId(batch.op, batch.hash)
+        job = state.job
+        if job is not None and identity in job.links and identity not in job.bodies:
+            job.bodies[identity] = batch
+            state.may_ask_ns = 0  # There is progress: go on at once.
+            has_come = True
+        writing.repair(state, batch, ready)
+    return has_come
+
+
+def _decoded(state: ReplicaState, data: Iterable[bytes]) -> Iterable[Batch]:
+    for one in data:
+        try:
+            batch = decode_batch(one)
+        except BadBatch:
+            return  # A sound peer does not send it; what it meant is asked for again.
+        if batch.group_id == state.group_id:
+            yield batch

@@ -1,0 +1,6 @@
+DESCRIPTION = "A doubt about the end of a log is not kept with the other promises (S-11)."
+MODULE = "fusee.vr.promises"
+FRAGMENT = "        ready.save = Save(state.view, state.log_view, state.vouch, state.unknown)"
+INSTEAD = "        ready.save = Save(state.view, state.log_view, state.vouch, None)"
+LEVEL = "protocol"
+SCENARIO = "doubts_outlive_restarts"

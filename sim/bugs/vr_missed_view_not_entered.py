@@ -1,0 +1,6 @@
+DESCRIPTION = "A member that missed a view does not enter it when another asks to leave it."
+MODULE = "fusee.vr.replica"
+FRAGMENT = "        if isinstance(message, StartView | ExitView):"
+INSTEAD = "        if isinstance(message, StartView):"
+LEVEL = "protocol"
+SCENARIO = "the_newest_log_view_wins"

@@ -1,0 +1,21 @@
+"""8.2: who cannot say whether it had a batch has no say about it."""
+
+from __future__ import annotations
+
+from sim.scenarios.group_play import GroupPlay
+
+
+def play(play: GroupPlay) -> None:
+    leader = play.lead()
+    play.decide(leader)
+    witness, absent = play.others(leader)
+    play.isolate(absent)
+    play.decide(leader)
+    play.crash(leader)
+    play.crash(witness)
+    play.members[witness].disk.rot_end()
+    play.start(witness)
+    play.mend()
+    play.pass_time(500)
+    if (slot := play.leader()) is not None:
+        play.decide(slot)
