@@ -32,6 +32,8 @@ from fusee.log.superblock import LogBase, Member, Role, Stored, Superblock
 from fusee.log.window import read_blocks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fusee.log.device import Device
     from fusee.log.writer import Preparation
 
@@ -81,14 +83,26 @@ def load_superblock(device: Device) -> tuple[Stored, list[int]] | None:
     copies = read_copies(device)
     stored = sb.choose(copies)
     repaired = sb.repair_order(copies, stored)
-    for copy in repaired:
-        _write_copy(device, stored, copy)
+    if repaired:
+        _write_copies(device, stored, repaired)
     return stored, repaired
 
 
-def _write_copy(device: Device, stored: Stored, copy: int) -> None:
-    # Not through the device's buffer: a frame may be in flight from there.
-    device.write(sb.FILE, sb.copy_offset(copy), sb.encode_copy(stored, copy))
+def _write_copies(device: Device, stored: Stored, copies: Iterable[int]) -> int:
+    """Write copies one after another; return how many of all four read back well.
+
+    One that does not is written once more. A disk that only says it has written a copy would
+    leave the next update too few of them to survive its own crash.
+    """
+    bad = list(copies)
+    for _ in range(2):
+        for copy in bad:
+            # Not through the device's buffer: a frame may be in flight from there.
+            device.write(sb.FILE, sb.copy_offset(copy), sb.encode_copy(stored, copy))
+        bad = sb.not_as_written(read_copies(device), stored)
+        if not bad:
+            break
+    return sb.COPY_COUNT - len(bad)
 
 
 def save_superblock(device: Device, superblock: Superblock, before: Stored) -> Stored:
@@ -98,9 +112,7 @@ def save_superblock(device: Device, superblock: Superblock, before: Stored) -> S
     Raises OSError otherwise, and then nobody may act on either.
     """
     stored = sb.store(superblock, before)
-    for copy in range(sb.COPY_COUNT):
-        _write_copy(device, stored, copy)
-    verified = sb.count_verified(read_copies(device), stored)
+    verified = _write_copies(device, stored, range(sb.COPY_COUNT))
     if verified < sb.WRITE_QUORUM:
         raise OSError(f"superblock: only {verified} of {sb.COPY_COUNT} copies read back as written")
     return stored

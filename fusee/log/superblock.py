@@ -308,6 +308,6 @@ def repair_order(blocks: Sequence[bytes | None], chosen: Stored) -> list[int]:
     return bad + other
 
 
-def count_verified(blocks: Sequence[bytes | None], written: Stored) -> int:
-    """Return how many copies read back as written; act at `WRITE_QUORUM` or more."""
-    return sum(block == encode_copy(written, index) for index, block in enumerate(blocks))
+def not_as_written(blocks: Sequence[bytes | None], written: Stored) -> list[int]:
+    """Return which copies do not read back as written; act while `WRITE_QUORUM` do."""
+    return [i for i, block in enumerate(blocks) if block != encode_copy(written, i)]

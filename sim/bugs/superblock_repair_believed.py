@@ -1,0 +1,6 @@
+DESCRIPTION = "A copy of the superblock that was written is believed, and not read back."
+MODULE = "fusee.io.log_files"
+FRAGMENT = "        bad = sb.not_as_written(read_copies(device), stored)\n"
+INSTEAD = "        bad = []\n"
+LEVEL = "byte"
+SCENARIO = "copies_are_read_back"
