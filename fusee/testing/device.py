@@ -111,6 +111,8 @@ class SimDevice:
         """What kind of call power was lost in: "write", "create", "rename", or nothing."""
         self.done: list[str] = []
         """Faults that were set and have happened."""
+        self.lies = 0
+        """How many writes were reported as done and are not where they belong."""
         self._watcher = watcher
         self._flush_ns = flush_ns
         self._buffer = bytearray(BLOCK_SIZE)
@@ -251,6 +253,7 @@ class SimDevice:
             self.disk.misdirect(write.name, place, write.data)
 
     def _lose(self, write: InFlight) -> None:
+        self.lies += 1
         for start in range(0, len(write.before), UNIT_SIZE):
             older = write.before[start : start + UNIT_SIZE]
             self.disk.lose(write.name, (write.offset + start) // UNIT_SIZE, older)

@@ -304,6 +304,9 @@ class World:
         # What was read back wrongly, or rots meanwhile, is not the log's doing.
         if copies < sb.WRITE_QUORUM and not (self.is_misled() or self.plan.is_beyond):
             raise Broken(f"a superblock was acted on that only {copies} copies hold")
+        is_clear = not (self.is_misled() or self.plan.is_beyond)
+        if copies < sb.COPY_COUNT and is_clear and self.device.lies < 2:
+            raise Broken(f"a copy was not written again: {copies} of {sb.COPY_COUNT} hold it")
 
     # ------------------------------------------------------------ the end of a process
 
