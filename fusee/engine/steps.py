@@ -51,7 +51,7 @@ def arm(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
 def _arm_step(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
     if op.position in run.in_flight:
         return  # An attempt from before the run was unloaded still runs; its result serves.
-    if run.inbox and any(isinstance(a, Arrival) and a.position == op.position for a in run.inbox):
+    if _has_arrived(run, op.position):
         return  # Its outcome is recorded and only waits to be seen.
     failed = run.attempts.get(op.position) if run.attempts else None
     if failed is not None:
@@ -60,6 +60,11 @@ def _arm_step(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
         core.starting.append((run, op))
     else:
         _pass_gate(core, ticket, run, op)
+
+
+def _has_arrived(run: Run, position: int) -> bool:
+    """Whether an outcome of the operation waits for its turn: then there will be no other."""
+    return any(type(item) is Arrival and item.position == position for item in run.inbox)
 
 
 def _pass_gate(core: Core, ticket: Ticket, run: Run, op: PendingOp) -> None:
@@ -98,6 +103,8 @@ def cancel(core: Core, run: Run, op: PendingOp) -> None:
         return
     program = run.program
     if program is None or program.pending.get(op.position) is not op:
+        return
+    if _has_arrived(run, op.position):
         return
     # Behind its gate, or between two attempts: its function never runs again.
     run.inbox.append(_cancelled(op))
