@@ -27,7 +27,7 @@ from random import Random
 
 from fusee.base.errors import AcknowledgedDataLost, DirectoryRefused
 from fusee.io.methods import Method
-from tests.real.capabilities import why_not
+from tests.real.capabilities import found, why_not
 from tests.real.fuse.mounted import MountedServer
 from tests.real.fuse.recorder import IMAGE, Entry, read_record
 from tests.real.janitor import Janitor
@@ -88,7 +88,8 @@ def recorded_disk(base: Path, janitor: Janitor) -> Iterator[tuple[MountedServer,
         server = exits.enter_context(MountedServer(janitor, "recorder", base / "fuse", *arguments))
         image = server.target / IMAGE
         device = run_command("losetup", "--find", "--show", "--direct-io=on", image)
-        exits.callback(janitor.undo_now, janitor.undo_later("losetup", "-d", device))
+        detach = (found("losetup") or "losetup", "-d", device)
+        exits.callback(janitor.undo_now, janitor.undo_later(*detach))
         run_command("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "nodiscard", device)
         place = base / "ext4"
         place.mkdir()

@@ -28,10 +28,11 @@ def _root() -> str:
 
 
 def _program(name: str) -> Callable[[], str]:
-    return lambda: "" if _found(name) else f"no {name} on the PATH (or in /sbin, /usr/sbin)"
+    return lambda: "" if found(name) else f"no {name} on the PATH (or in /sbin, /usr/sbin)"
 
 
-def _found(name: str) -> str | None:
+def found(name: str) -> str | None:
+    """Return where a program is, also where only root usually looks."""
     return shutil.which(name) or shutil.which(name, path="/sbin:/usr/sbin")
 
 
@@ -72,7 +73,7 @@ def _loop() -> str:
     if missing:
         return missing
     tried = subprocess.run(
-        [_found("losetup") or "losetup", "--find"],
+        [found("losetup") or "losetup", "--find"],
         capture_output=True,
         timeout=_TRY_S,
         check=False,

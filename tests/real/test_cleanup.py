@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.real.capabilities import needs
+from tests.real.capabilities import found, needs
 from tests.real.helpers import Hangs, Helper, HelperDied
 from tests.real.janitor import Janitor
 from tests.support.children import ROOT, environment
@@ -62,7 +62,7 @@ def test_nothing_stays_mounted_and_no_helper_lives_on(tmp_path, how):
         os.close(helper)
     assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
     loops = subprocess.run(
-        ["losetup", "--all"], capture_output=True, text=True, check=True, timeout=END_S
+        [found("losetup"), "--all"], capture_output=True, text=True, check=True, timeout=END_S
     )
     assert str(tmp_path) not in loops.stdout
 
