@@ -13,6 +13,7 @@ from fusee.vr.asking import ask
 from fusee.vr.deciding import beat
 from fusee.vr.leaving import patience_ns, silence_ns, would_leave
 from fusee.vr.promises import may_speak
+from fusee.vr.reads import quorum_ns
 from fusee.vr.state import ReplicaStatus
 from fusee.vr.view_change import enter, report, try_choose
 
@@ -40,8 +41,7 @@ def _is_due(state: ReplicaState, now_ns: int) -> bool:
 
 
 def _lead(state: ReplicaState, now_ns: int, ready: Ready) -> None:
-    heard = sorted(state.heard_ns.get(slot, state.view_since_ns) for slot in state.others)
-    since_ns = heard[-(state.quorum - 1)]
+    since_ns = quorum_ns(state)
     state.quorum_until_ns = since_ns + state.timing.quorum_ns
     state.is_abdicated = now_ns > state.quorum_until_ns
     if not _is_due(state, now_ns):

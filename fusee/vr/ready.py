@@ -66,6 +66,8 @@ class Ready(msgspec.Struct):
     install: Install | None = None
     rewrites: list[Rewrite] = []
     from_log: list[SendFromLog] = []
+    confirmed: list[int] = []
+    """Tokens of reads that may be answered from the state as it is now."""
     persist_view: bool = False
     """Save view, log view and vouch in the superblock before anything else."""
     has_new_role: bool = False

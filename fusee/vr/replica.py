@@ -10,7 +10,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fusee.log.superblock import BatchId
-from fusee.vr import backup, catch_up, deadlines, installing, leaving, normal, view_change, writing
+from fusee.vr import (
+    backup,
+    catch_up,
+    deadlines,
+    installing,
+    leaving,
+    normal,
+    reads,
+    view_change,
+    writing,
+)
 from fusee.vr.asking import may_ask
 from fusee.vr.messages import (
     Batches,
@@ -119,6 +129,14 @@ class Replica:
             view_change.enter(state, state.view + ahead, now_ns, ready)
         return self._after(ready, now_ns)
 
+    def read(self, token: int, now_ns: int) -> Ready | None:
+        """Ask whether what this replica knows is still so; None if it does not lead.
+
+        The token is in `Ready.confirmed` of this or a later input, or the role changes.
+        """
+        ready = Ready()
+        return self._after(ready, now_ns) if reads.ask(self.state, token, now_ns, ready) else None
+
     # ------------------------------------------------------------ the others, and time
 
     def on_tick(self, now_ns: int) -> Ready:
@@ -205,6 +223,7 @@ class Replica:
     def _after(self, ready: Ready, now_ns: int) -> Ready:
         """What ended may be what a view change waits for; then believe nothing unchecked."""
         view_change.on_nothing_under_way(self.state, now_ns, ready)
+        reads.confirm(self.state, now_ns, ready)
         self.state.check()
         for _, message in ready.messages:
             is_question = isinstance(message, GetView)

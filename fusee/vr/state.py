@@ -7,6 +7,7 @@ invariants and runs after every input.
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 import msgspec
 
@@ -134,6 +135,8 @@ class ReplicaState(msgspec.Struct):
     may_ask_ns: int = 0
     """Nothing is asked of others before that."""
     asked_count: int = 0
+    reads: list[Any] = []
+    """`fusee.vr.reads.Read`s that wait for a quorum, the oldest first."""
     barrier_op: int = 0
     """Reads and refusals wait until so much is decided (8.6)."""
 

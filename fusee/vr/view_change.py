@@ -35,6 +35,7 @@ def enter(state: ReplicaState, view: int, now_ns: int, ready: Ready) -> None:
     state.view_since_ns = now_ns
     state.views_without_commit += 1
     state.is_abdicated = False
+    state.reads.clear()
     state.leaving.clear()
     state.changes.clear()
     state.early.clear()

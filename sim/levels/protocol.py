@@ -20,7 +20,7 @@ from sim.protocol.world import NotConverged, World
 __all__ = ["FAMILIES", "MARKS", "NAME", "WORK", "Options", "run_seed"]
 
 NAME: Final = "protocol"
-WORK: Final = {"decided": 10, "messages": 300}
+WORK: Final = {"decided": 10, "messages": 300, "reads": 5}
 MARKS: Final = (
     "crash:all",
     "crash:primary",

@@ -2,6 +2,7 @@
 
 J1 one batch is decided per op     J3 promises never go back        J6 equal log views, equal logs
 J2 what was acknowledged stays     J4 one primary, one batch a view J7 an ack tells the truth
+J11 an answer knows of everything that was acknowledged before its question
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ class Checkers:
         """Hash of every decided batch by op."""
         self.acked: dict[int, bytes] = {}
         """What a client was told is durable."""
+        self._asked: dict[int, int] = {}
+        """Token of a read -> what had been acknowledged when it was asked."""
+        self.answers = 0
         self._commit_op: dict[tuple[int, int], int] = {}
         self._views: dict[int, tuple[int, int]] = {}
         self._primaries: dict[int, int] = {}
@@ -78,6 +82,20 @@ class Checkers:
         if state.is_normal and state.is_primary:
             for op in range(before + 1, state.commit_op + 1):
                 self.acked[op] = self.decided[op]
+
+    def asked(self, token: int) -> None:
+        """A member takes a question."""
+        self._asked[token] = max(self.acked, default=0)
+
+    def answered(self, member: Member, token: int) -> None:
+        """J11: a member answers from what it knows now."""
+        known, wanted = member.state.commit_op, self._asked.pop(token)
+        self.answers += 1
+        if known < wanted:
+            raise Broken(
+                f"member {member.slot} answers a read from op {known}, and op {wanted} had been"
+                " acknowledged before it was asked (J11)"
+            )
 
     def acknowledged(self, member: Member, message: PrepareOk) -> None:
         """J7: an ack is of a durable view, a durable log view, and a whole prefix."""

@@ -174,6 +174,18 @@ class Member:
         self._do(ready)
         return True
 
+    def read(self, token: int) -> bool:
+        """Let a client ask for something; say whether this member takes the question."""
+        replica = self.replica
+        if replica is None or self.paused_until_ns > self.world.now_ns:
+            return False
+        ready = replica.read(token, self.world.now_ns)
+        if ready is None:
+            return False
+        self.world.checkers.asked(token)
+        self._do(ready)
+        return True
+
     def hand_over(self, slot: int) -> None:
         """Ask a primary to let another member lead."""
         if self.replica is not None and self.paused_until_ns <= self.world.now_ns:
@@ -185,6 +197,8 @@ class Member:
         world = self.world
         world.checkers.looked_at(self)
         life = self.life
+        for token in ready.confirmed:
+            world.checkers.answered(self, token)
         for to, message in ready.messages:
             if isinstance(message, PrepareOk):
                 world.checkers.acknowledged(self, message)

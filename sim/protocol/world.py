@@ -61,6 +61,7 @@ class World:
         self._cut: set[tuple[int, int]] = set()
         self._peace_ns = 0
         self._ordered = 0
+        self._asked = 0
         self._away: list[Member] = []
         self.members = [Member(self, slot) for slot in range(plan.members)]
 
@@ -114,6 +115,7 @@ class World:
             if self.counters["events"] > EVENTS_MAX:
                 raise NotConverged("too many events; " + self._describe())
         self.checkers.at_the_end(self.members)
+        self.counters["reads"] = self.checkers.answers
         self.counters["decided"] = len(self.checkers.decided) - 1
 
     def _describe(self) -> str:
@@ -221,7 +223,11 @@ class World:
                 if member.propose(payload):
                     self._ordered += 1
                     payload = self._ordered.to_bytes(4, "big")
+                self._ask(member)
         self.later(self._soon(self.plan.load_ns), self._client)
+
+    def _ask(self, member: Member) -> None:
+        self._asked += member.read(self._asked)
 
     # ------------------------------------------------------------ faults
 
@@ -308,6 +314,7 @@ class World:
             return
         member = self._fate.choice(self.members)
         member.paused_until_ns = self.now_ns + self._soon(150 * MS)
+        self.at(member.paused_until_ns, self._ask, member)  # What has waited meanwhile.
         self.counters["fault:pause"] += 1
         self.later(self._soon(self.plan.pause_every_ns), self._pause)
 

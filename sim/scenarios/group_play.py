@@ -56,6 +56,7 @@ class GroupPlay:
         self._cut: set[tuple[int, int]] = set()
         self._frozen: set[int] = set()
         self._held: set[tuple[int, type[Duty]]] = set()
+        self._stopped: set[int] = set()
         self._dropped: tuple[type[Message], ...] = ()
         self._ordered = 0
         self.form(self.members_count)
@@ -116,11 +117,17 @@ class GroupPlay:
         self._cut.clear()
         self._frozen.clear()
         self._held.clear()
+        self._stopped.clear()
         self._dropped = ()
 
     def drop(self, *kinds: type[Message]) -> None:
         """Lose every message of these kinds from now on."""
         self._dropped = kinds
+
+    def stop(self, slot: int) -> None:
+        """Cut a member off and let no time pass for it, as if its process were stopped."""
+        self.isolate(slot)
+        self._stopped.add(slot)
 
     def freeze(self, *slots: int) -> None:
         """Let no write of these members end."""
@@ -158,7 +165,8 @@ class GroupPlay:
         for _ in range(max(1, ms * MS // STEP_NS)):
             self.now_ns += STEP_NS
             for member in self.members:
-                member.tick()
+                if member.slot not in self._stopped:
+                    member.tick()
             self.settle()
 
     def leader(self) -> int | None:

@@ -1,0 +1,6 @@
+DESCRIPTION = "A primary answers reads without asking anybody (Q-1)."
+MODULE = "fusee.vr.reads"
+FRAGMENT = "    followed_ns = quorum_ns(state)"
+INSTEAD = "    followed_ns = now_ns"
+LEVEL = "protocol"
+SCENARIO = "a_deposed_primary_answers_nothing"
