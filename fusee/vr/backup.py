@@ -17,6 +17,8 @@ from fusee.vr.messages import PrepareOk
 from fusee.vr.promises import may_vouch
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from fusee.log.batch import Batch
     from fusee.log.superblock import BatchId
     from fusee.vr.messages import Commit, Prepare
@@ -28,17 +30,27 @@ def on_prepare(state: ReplicaState, message: Prepare, now_ns: int, ready: Ready)
     """The primary of the view has ordered a batch."""
     if message.view != state.view or not state.is_normal or state.is_primary:
         return
-    try:
-        batch = decode_batch(message.batch)
-    except BadBatch:
-        return  # The transport counts what does not decode; a peer of ours does not send it.
-    if batch.group_id != state.group_id:
-        return
-    state.heard_ns[state.primary] = now_ns
-    take(state, batch, ready)
-    learn(state, message.commit)
-    if batch.op > state.head_op:
-        ask(state, now_ns, ready)
+    for batch in decoded(state, (message.batch,)):
+        state.heard_ns[state.primary] = now_ns
+        take(state, batch, ready)
+        learn(state, message.commit)
+        if batch.op > state.head_op:
+            ask(state, now_ns, ready)
+
+
+def decoded(state: ReplicaState, data: Iterable[bytes]) -> Iterator[Batch]:
+    """Yield the batches of this group, up to the first bytes that are none.
+
+    The transport counts those; a sound peer does not send them, and what it meant is asked
+    for again.
+    """
+    for one in data:
+        try:
+            batch = decode_batch(one)
+        except BadBatch:
+            return
+        if batch.group_id == state.group_id:
+            yield batch
 
 
 def take(state: ReplicaState, batch: Batch, ready: Ready) -> None:

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fusee.log.batch import BadBatch, Batch, decode_batch
 from fusee.log.superblock import BatchId
 from fusee.vr import writing
 from fusee.vr.asking import BATCHES_PER_MESSAGE_MAX, ask
-from fusee.vr.backup import learn, take
+from fusee.vr.backup import decoded, learn, take
 from fusee.vr.messages import Batches, LogRange
 from fusee.vr.ready import SendFromLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from fusee.log.batch import Batch
     from fusee.vr.messages import GetBatches, GetLog
     from fusee.vr.ready import Ready
     from fusee.vr.state import ReplicaState
@@ -66,7 +66,7 @@ def on_log_range(state: ReplicaState, message: LogRange, now_ns: int, ready: Rea
     """Batches of this view's log, from the primary or from another backup."""
     if message.view != state.view or not state.is_normal or state.is_primary:
         return
-    for batch in _decoded(state, message.batches):
+    for batch in decoded(state, message.batches):
         take(state, batch, ready)
     learn(state, message.commit)
     if state.early or message.commit.op > state.head_op:
@@ -94,7 +94,7 @@ def on_get_batches(state: ReplicaState, slot: int, message: GetBatches, ready: R
 def on_batches(state: ReplicaState, message: Batches, ready: Ready) -> bool:
     """Bodies that were asked for; return whether the log to be installed got one of its own."""
     has_come = False
-    for batch in _decoded(state, message.batches):
+    for batch in decoded(state, message.batches):
         identity = BatchId(batch.op, batch.hash)
         job = state.job
         if job is not None and identity in job.links and identity not in job.bodies:
@@ -103,13 +103,3 @@ def on_batches(state: ReplicaState, message: Batches, ready: Ready) -> bool:
             has_come = True
         writing.repair(state, batch, ready)
     return has_come
-
-
-def _decoded(state: ReplicaState, data: Iterable[bytes]) -> Iterable[Batch]:
-    for one in data:
-        try:
-            batch = decode_batch(one)
-        except BadBatch:
-            return  # A sound peer does not send it; what it meant is asked for again.
-        if batch.group_id == state.group_id:
-            yield batch

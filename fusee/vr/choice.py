@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fusee.log.superblock import BatchId
-from fusee.vr.messages import Held, Place
+from fusee.vr.messages import Place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -182,9 +182,3 @@ def _abstains(change: DoViewChange, op: int) -> bool:
 def _note(hashes: dict[int, bytes], op: int, found: bytes) -> None:
     if hashes.setdefault(op, found) != found:
         raise Diverged(op, "two members hold different batches under one log view")
-
-
-def find(held: tuple[Held, ...], op: int) -> Held | None:
-    """Return what is said of one op."""
-    index = op - held[0].op if held else -1
-    return held[index] if 0 <= index < len(held) else None

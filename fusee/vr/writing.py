@@ -47,6 +47,10 @@ def on_completed(state: ReplicaState, written: BatchId, log_gen: int) -> bool:
     """A write has ended well; return whether more of the log is durable now."""
     assert state.writing == written, "a write ended that was not under way"
     state.writing = None
+    return _made_durable(state, written, log_gen)
+
+
+def _made_durable(state: ReplicaState, written: BatchId, log_gen: int) -> bool:
     entry = state.tail.get(written.op)
     if log_gen != state.log_gen or entry is None or entry.hash != written.hash:
         return False
@@ -80,8 +84,4 @@ def repair(state: ReplicaState, batch: Batch, ready: Ready) -> None:
 def on_rewritten(state: ReplicaState, written: BatchId, log_gen: int) -> bool:
     """A damaged batch is whole again; return whether more of the log is durable now."""
     state.rewriting.discard(written.op)
-    entry = state.tail.get(written.op)
-    if log_gen != state.log_gen or entry is None or entry.hash != written.hash:
-        return False
-    entry.place = Place.DURABLE
-    return advance(state)
+    return _made_durable(state, written, log_gen)

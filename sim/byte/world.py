@@ -302,10 +302,11 @@ class World:
         self.promised_sequence = sequence
         copies = copies_held(self.disk, self.written, sequence)
         # What was read back wrongly, or rots meanwhile, is not the log's doing.
-        if copies < sb.WRITE_QUORUM and not (self.is_misled() or self.plan.is_beyond):
+        if self.is_misled() or self.plan.is_beyond:
+            return
+        if copies < sb.WRITE_QUORUM:
             raise Broken(f"a superblock was acted on that only {copies} copies hold")
-        is_clear = not (self.is_misled() or self.plan.is_beyond)
-        if copies < sb.COPY_COUNT and is_clear and self.device.lies < 2:
+        if copies < sb.COPY_COUNT and self.device.lies < 2:
             raise Broken(f"a copy was not written again: {copies} of {sb.COPY_COUNT} hold it")
 
     # ------------------------------------------------------------ the end of a process

@@ -6,13 +6,7 @@ from sim.scenarios.group_play import GroupPlay
 
 
 def play(play: GroupPlay) -> None:
-    leader = play.lead()
-    play.decide(leader)
-    witness, absent = play.others(leader)
-    play.isolate(absent)
-    play.decide(leader)
-    play.crash(leader)
-    play.crash(witness)
+    witness = play.lose_witness()
     play.members[witness].disk.rot_end()
     play.start(witness)
     play.mend()

@@ -214,6 +214,20 @@ class GroupPlay:
         """Start a member again."""
         self.members[slot].start()
 
+    def lose_witness(self) -> int:
+        """Let op 2 be decided without one member, then end the primary and the other backup.
+
+        Returns that backup, whose disk then holds the only copy there is to be asked for.
+        """
+        leader = self.lead()
+        self.decide(leader)
+        witness, absent = self.others(leader)
+        self.isolate(absent)
+        self.decide(leader)
+        self.crash(leader)
+        self.crash(witness)
+        return witness
+
     def rot(self, slot: int, op: int) -> None:
         """Damage one batch on a member's disk, so that its identity stays known."""
         self.members[slot].disk.rot(op)
