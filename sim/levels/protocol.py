@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from traceback import format_exception
 from typing import Final
 
-from fusee.testing.outcome import SeedOutcome, Verdict
+from fusee.testing.outcome import SeedOutcome, Stuck, Verdict
 from fusee.vr.choice import Diverged
 from sim.protocol.checkers import Broken
 from sim.protocol.plan import FAMILIES, draw_plan
-from sim.protocol.world import NotConverged, World
+from sim.protocol.world import World
 
 __all__ = ["FAMILIES", "MARKS", "NAME", "WORK", "Options", "run_seed"]
 
@@ -51,7 +51,7 @@ def run_seed(seed: int, options: Options) -> SeedOutcome:
         world.run()
     except (Broken, Diverged) as broken:
         verdict, violations = Verdict.VIOLATION, (str(broken),)
-    except NotConverged as stuck:
+    except Stuck as stuck:
         verdict, violations = Verdict.STUCK, (str(stuck),)
     except Exception as error:
         text = f"{type(error).__name__}: {error}"

@@ -7,6 +7,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Final
 
 from fusee.testing.marks import Marks
+from fusee.testing.outcome import Stuck
 from fusee.testing.seeds import stream
 from fusee.testing.trace import Trace
 from fusee.vr.messages import (
@@ -34,10 +35,6 @@ FAULTS_END_NS: Final = 3_000 * MS
 PEACE_NS: Final = 8_000 * MS
 EVENTS_MAX: Final = 400_000
 _POINTS: Final = (PrepareOk, DoViewChange, StartView, Prepare, ExitView)
-
-
-class NotConverged(Exception):
-    """The faults have ended, and the group does not come together."""
 
 
 class World:
@@ -90,7 +87,7 @@ class World:
     # ------------------------------------------------------------ the run
 
     def run(self) -> None:
-        """Faults first, then none; raises `Broken`, `NotConverged`, or what our code raises."""
+        """Faults first, then none; raises `Broken`, `Stuck`, or what our code raises."""
         for member in self.members:
             member.start()
         self.later(1, self._client)
@@ -111,9 +108,9 @@ class World:
             ):
                 self._make_peace()
             if self.is_peace and self.now_ns > self._peace_ns + PEACE_NS:
-                raise NotConverged(self._describe())
+                raise Stuck(self._describe())
             if self.counters["events"] > EVENTS_MAX:
-                raise NotConverged("too many events; " + self._describe())
+                raise Stuck("too many events; " + self._describe())
         self.checkers.at_the_end(self.members)
         self.counters["reads"] = self.checkers.answers
         self.counters["decided"] = len(self.checkers.decided) - 1

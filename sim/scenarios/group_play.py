@@ -228,14 +228,6 @@ class GroupPlay:
         self.crash(witness)
         return witness
 
-    def rot(self, slot: int, op: int) -> None:
-        """Damage one batch on a member's disk, so that its identity stays known."""
-        self.members[slot].disk.rot(op)
-
-    def rot_end(self, slot: int) -> None:
-        """Damage the last batch on a member's disk, so that nothing of it is known."""
-        self.members[slot].disk.rot_end()
-
     def expect(self, holds: bool, otherwise: str) -> None:
         """Fail the play if something does not hold."""
         if not holds:
