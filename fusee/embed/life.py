@@ -158,6 +158,7 @@ class Life:
             yield_gil=submitter.yield_gil if submitter is not None else _no_thread_waits,
             seal_delay_s=assembly.seal_delay_s,
             clock_look_s=surroundings.clock_look_s,
+            turns_max=surroundings.turns_max,
             on_turned=self._turned,
         )
         assembly.node.listen(self.core.gate.open, self.pump.wake, self._on_stop)

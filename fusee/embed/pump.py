@@ -14,7 +14,6 @@ import asyncio
 from asyncio import _set_running_loop
 from typing import TYPE_CHECKING
 
-from fusee.base.limits import TURNS_PER_ITERATION_MAX
 from fusee.engine.turns import fire_timers, run_turns
 from fusee.loop.asyncgens import AsyncgenHooks
 
@@ -37,6 +36,7 @@ class Pump:
         yield_gil: Callable[[], None],
         seal_delay_s: float,
         clock_look_s: float,
+        turns_max: int,
         on_turned: Callable[[], None],
     ) -> None:
         self.iterations = 0
@@ -47,6 +47,7 @@ class Pump:
         self._yield_gil = yield_gil
         self._seal_delay_s = seal_delay_s
         self._clock_look_s = clock_look_s
+        self._turns_max = turns_max
         self._on_turned = on_turned
         self._scheduled = False
         self._closed = False
@@ -86,11 +87,11 @@ class Pump:
         core, node = self._core, self._node
         ready, timers = core.ready, core.timers
         is_instant = node.storage.is_instant
-        turns_left = TURNS_PER_ITERATION_MAX
+        turns_left = self._turns_max
         core.turning = True
         while True:
             if timers.live:
-                fire_timers(core, TURNS_PER_ITERATION_MAX)
+                fire_timers(core, self._turns_max)
             # At least one a round: retries without delay go round without any turn.
             turns_left -= max(1, self._turn(turns_left))
             if core.starting:

@@ -31,7 +31,7 @@ def arm(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
     if program is None or program.pending.get(op.position) is not op or op.cancel_requested:
         return
     if op.kind is OpKind.STEP:
-        if run.in_flight or run.inbox or run.attempts or op.read_only:
+        if run.in_flight or run.attempts or op.read_only:
             _arm_step(core, run, op, ticket)
         elif ticket > core.gate.committed:
             core.gate.when(ticket, core.start, (run, op))
@@ -51,8 +51,6 @@ def arm(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
 def _arm_step(core: Core, run: Run, op: PendingOp, ticket: Ticket) -> None:
     if op.position in run.in_flight:
         return  # An attempt from before the run was unloaded still runs; its result serves.
-    if _has_arrived(run, op.position):
-        return  # Its outcome is recorded and only waits to be seen.
     failed = run.attempts.get(op.position) if run.attempts else None
     if failed is not None:
         core.arm_timer(run, op.position, failed.due_us)
@@ -102,13 +100,29 @@ def cancel(core: Core, run: Run, op: PendingOp) -> None:
         core.steps.cancel(token)
         return
     program = run.program
-    if program is None or program.pending.get(op.position) is not op:
+    if program is None:
+        return
+    if program.pending.get(op.position) is not op:
+        forget_arrived(core, run, op.position)
         return
     if _has_arrived(run, op.position):
         return
     # Behind its gate, or between two attempts: its function never runs again.
     run.inbox.append(_cancelled(op))
     core.queue(run)
+
+
+def forget_arrived(core: Core, run: Run, position: int) -> None:
+    """Drop what waits for its turn: the operation has another outcome, or is wanted no more.
+
+    Else it would be recorded beside the one that counts if the run left memory (rule J-10).
+    """
+    for item in run.inbox:
+        if type(item) is Arrival and item.position == position:
+            if item.weight:
+                lift(core, item)
+            run.inbox.remove(item)
+            return
 
 
 def _cancelled(op: PendingOp) -> Arrival:
@@ -154,10 +168,14 @@ def keep_arrived(core: Core, run: Run) -> None:
     Without this a function would run again though the process did not fail.
     """
     now_us = core.log.now_us()
+    arrived = [
+        item for item in run.inbox if type(item) is Arrival and item.outcome is not Outcome.SIGNAL
+    ]
+    assert len({item.position for item in arrived}) == len(arrived), "one operation, one outcome"
     records: list[AnyRecord] = [
         Completed(item.position, item.outcome, now_us, item.payload, False, 0, item.attempt)
-        for item in run.inbox
-        if type(item) is Arrival and not item.recorded and item.outcome is not Outcome.SIGNAL
+        for item in arrived
+        if not item.recorded
     ]
     clear_inbox(core, run)
     if records:

@@ -141,15 +141,14 @@ def _deliver(core: Core, run: Run, program: Program) -> None:
     if not isinstance(item, str):
         arrival = item
     else:
-        found = _signal_arrival(run, program)
+        found = _signal_arrival(core, run, program)
         if found is None:
             return
         arrival = found
     if arrival.weight:
         steps.lift(core, arrival)
     position = arrival.position
-    if position not in program.pending:
-        return  # Cancelled by the code while it was on its way.
+    assert position in program.pending, "what waits for a turn is wanted (J-10)"
     machine = program.machine
     now_us = core.log.recent_us
     if now_us > machine.now_us:
@@ -184,7 +183,7 @@ def _ended_or_held(core: Core, run: Run, program: Program, arrival: Arrival) -> 
     _after_turn(core, run, program)
 
 
-def _signal_arrival(run: Run, program: Program) -> Arrival | None:
+def _signal_arrival(core: Core, run: Run, program: Program) -> Arrival | None:
     """Pair the oldest unread signal that somebody waits for with its oldest waiter."""
     signals = run.signals
     assert signals is not None
@@ -197,6 +196,8 @@ def _signal_arrival(run: Run, program: Program) -> Arrival | None:
         return None
     _, name, waiter = min(found, key=lambda item: item[0])
     signals.waiting[name].popleft()
+    core.disarm_timer(run, waiter.position)
+    steps.forget_arrived(core, run, waiter.position)
     record = signals.unread[name].popleft()
     if not signals.unread[name]:
         del signals.unread[name]
@@ -260,18 +261,30 @@ def _check_replay(core: Core, run: Run, program: Program, history: History) -> N
     elif history.closed is not None:
         _finish_view(core, run, program)
     else:
-        machine.go_live()
-        for record in history.undelivered.values():
-            run.inbox.append(
-                Arrival(
-                    record.position,
-                    Outcome(record.outcome),
-                    record.payload,
-                    attempt=record.attempt,
-                    number=record.number,
-                    recorded=True,
-                )
+        _go_live(run, program, history)
+
+
+def _go_live(run: Run, program: Program, history: History) -> None:
+    """The history is used up: what arrived unseen comes next, and nothing waits for it again.
+
+    An operation has one outcome (rule J-10): a timer that was recorded as fired must not fire
+    once more while its outcome waits for its turn, and a step not start again.
+    """
+    program.machine.go_live()
+    for record in history.undelivered.values():
+        run.inbox.append(
+            Arrival(
+                record.position,
+                Outcome(record.outcome),
+                record.payload,
+                attempt=record.attempt,
+                number=record.number,
+                recorded=True,
             )
+        )
+    arrived = {item.position for item in run.inbox if type(item) is Arrival}
+    if arrived:
+        program.called = [op for op in program.called if op.position not in arrived]
 
 
 def _finish_view(core: Core, run: Run, program: Program) -> None:

@@ -15,6 +15,7 @@ from random import Random
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fusee.base.limits import TURNS_PER_ITERATION_MAX
 from fusee.io.clock import SystemClock
 from fusee.io.threads import StepThreads
 
@@ -109,6 +110,8 @@ class Surroundings:
     run_aside: Callable[[Callable[[], None], str], Aside] = thread_aside
     clock_look_s: float = 1.0
     """How long to trust that nobody sets the wall clock: due times are looked at so often."""
+    turns_max: int = TURNS_PER_ITERATION_MAX
+    """So many turns, and timers, before the application's own tasks have their turn."""
     function_of: Callable[[StepSpec], Callable[..., Any]] = attrgetter("fn")
     """What is called for a step: its own function, or what a test puts in its place, which is
     async where the step's own function is."""

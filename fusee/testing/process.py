@@ -174,6 +174,7 @@ class Process:
             run_aside=self._run_aside,
             look_aside=NotLooking,
             clock_look_s=self.world.settings.clock_look_s,
+            turns_max=self.world.settings.turns_max,
             function_of=partial(self.world.function_of, self),
             python="3.x",
         )
@@ -272,6 +273,8 @@ class Process:
             self.point("iteration")
             if self.is_idle:
                 self.world.watcher.on_idle(self)
+            elif self.is_open and not self._closing.done() and self.engine.life.core.ready:
+                self.world.watcher.on_turned(self)
 
     def _on_error(self, context: dict[str, Any]) -> None:
         error = context.get("exception")

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fusee.base.limits import TURNS_PER_ITERATION_MAX
 from fusee.log.segment import SegmentSizes
 from fusee.testing.disk import Disk
 from fusee.testing.host_loop import HostLoop
@@ -56,6 +57,7 @@ class Settings:
     sync_threads: int = 4
     async_steps: int = 1000
     clock_look_s: float = float("inf")
+    turns_max: int = TURNS_PER_ITERATION_MAX
     restart_us_max: int = 1_000_000
     latency_us_max: int = 300
     shuffles_ties: bool = False
@@ -75,6 +77,9 @@ class Watcher:
 
     def on_damage_read(self, process: Process, file: int, unit: int) -> None:
         """A process asks for a unit that holds something else than was last written there."""
+
+    def on_turned(self, process: Process) -> None:
+        """The process has had an iteration of turns, and there are more to come."""
 
     def on_idle(self, process: Process) -> None:
         """The process waits for time to pass or for somebody outside."""

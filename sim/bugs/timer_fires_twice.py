@@ -1,9 +1,12 @@
-DESCRIPTION = "A wait whose timer has fired is given its signal too, if both came in one iteration."
+DESCRIPTION = "A timer whose firing is recorded, and not seen yet, is armed again by the replay."
 MODULE = "fusee.engine.turns"
 FRAGMENT = """\
-    if position not in program.pending:
-        return  # Cancelled by the code while it was on its way.
-"""
-INSTEAD = ""
+        program.called = [op for op in program.called if op.position not in arrived]"""
+INSTEAD = """\
+        program.called = [
+            op
+            for op in program.called
+            if op.kind is not OpKind.STEP or op.position not in arrived
+        ]"""
 LEVEL = "full"
-SCENARIO = "one_wait_has_one_outcome"
+SCENARIO = "a_timer_fires_once"

@@ -1,6 +1,6 @@
 DESCRIPTION = "A result that was recorded and not yet handed over is not taken up by a replay."
 MODULE = "fusee.engine.turns"
-FRAGMENT = "        for record in history.undelivered.values():"
-INSTEAD = "        for record in ():"
+FRAGMENT = "    for record in history.undelivered.values():"
+INSTEAD = "    for record in ():"
 LEVEL = "full"
 SCENARIO = "results_that_arrive_at_the_end_are_kept"

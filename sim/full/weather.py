@@ -68,6 +68,7 @@ def draw_weather(random: Random, without: frozenset[str]) -> Weather:
             sync_threads=random.choice([1, 4]),
             async_steps=random.choice([2, 1000]),
             clock_look_s=1.0,
+            turns_max=random.choice([1, 2, 64, 64, 64, 64]),
             restart_us_max=random.choice([1_000, 1_000_000, 3_600_000_000]),
             shuffles_ties=family("ties") and random.random() < 0.3,
         ),

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 DOOMED: Final = 0.5
 """How often a process dies between a large batch and the next one."""
+EVICTED_AT_WORK: Final = 0.01
+"""How often runs leave memory while others wait for their turn."""
 
 
 class Witness(Watcher):
@@ -142,6 +144,12 @@ class Witness(Watcher):
             return
         if self._weather.chances and self._random.random() < DOOMED:
             plan.doomed = "before-write"
+
+    def on_turned(self, process: Process) -> None:
+        """Let runs leave memory in the middle of things: what waits for its turn must be kept."""
+        if self._weather.evict and self._random.random() < EVICTED_AT_WORK:
+            self.world.marks.hit("fault:evict-at-work")
+            process.evict(lambda: self._random.random() < 0.5)
 
     def on_idle(self, process: Process) -> None:
         """Look into the process while nothing moves."""

@@ -39,8 +39,8 @@ WORK: Final = {"workflows": 15, "steps": 60, "recoveries": 1, "crashes": 1}
 """What the median seed must do at least, or the campaign is idle."""
 MARKS: Final = (
     *(f"death:{point}" for point in POINTS),
-    "fault:write-error", "fault:damage", "fault:garbage", "fault:evict", "fault:close",
-    "fault:clock", "fault:clock-back", "check:rebuilt", "check:unread",
+    "fault:write-error", "fault:damage", "fault:garbage", "fault:evict", "fault:evict-at-work",
+    "fault:close", "fault:clock", "fault:clock-back", "check:rebuilt", "check:unread",
     "refusal:AlreadyRunning", "refusal:AlreadyFinished", "refusal:WorkflowFinished",
     "mode:inline", "mode:thread", "mode:buffered", "refused-to-open",
     *HAPPENINGS, "step:timed-out",
