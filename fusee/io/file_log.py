@@ -11,6 +11,7 @@ retried and everything later raises `EngineStopped`.
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -37,18 +38,17 @@ from fusee.log.index import read_batches
 from fusee.log.scan import LogScan
 from fusee.log.segment import SegmentSizes
 from fusee.log.superblock import Checkpoint
-from fusee.log.writer import LogWriter, Preparation
+from fusee.log.writer import writer_behind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from fusee.log.batch import Batch
     from fusee.log.device import Device
-    from fusee.log.segment import SegmentHeader
     from fusee.log.superblock import Stored, Superblock
+    from fusee.log.writer import LogWriter, Preparation
 
     Done = Callable[[BaseException | None], None]
-    _Spares = Mapping[str, SegmentHeader | None]
     _Held = tuple[int, int, bytes, bytes, int, Done]
 
 
@@ -123,7 +123,8 @@ class FileLog:
         booted = next_boot(stored.superblock, end, scan.newest_segment)
         spares = load_spares(device, booted)
         stored = save_superblock(device, booted, stored)
-        log = cls(device, submitter, _writer_after(scan, spares, booted, sizes), stored)
+        writer = writer_behind(scan, spares, booted, sizes)
+        log = cls(device, submitter, writer, stored)
         return Recovered(log, booted, end, booted.ts_us, tuple(repaired), is_new)
 
     # ------------------------------------------------------------ state
@@ -204,10 +205,14 @@ class FileLog:
         assert not self.busy, "one write in flight"
         writer = self._writer
         size_bytes = frame_bytes(len(body))
-        has_room = writer.offset + size_bytes <= writer.size_bytes
-        if not has_room and (writer.is_preparing or not self._roll(size_bytes)):
-            self._held = (kind, op, body_hash, body, durable_op, on_done)
-            return
+        if writer.offset + size_bytes > writer.size_bytes:
+            held = (kind, op, body_hash, body, durable_op, on_done)
+            if writer.leaves_doubt:
+                self.submit_seal(durable_op, partial(self._covered, held))
+                return
+            if writer.is_preparing or not self._roll(size_bytes):
+                self._held = held
+                return
         offset = writer.offset
         buffer = self._device.buffer(size_bytes)
         digest = encode_frame_into(
@@ -236,6 +241,14 @@ class FileLog:
         else:
             self._writer.finish(self._writing_seq)
         self._on_done(error)
+
+    def _covered(self, held: _Held, error: BaseException | None) -> None:
+        """A seal lies where the log was in doubt: the frame that does not fit there goes on."""
+        if error is None:
+            self._write(*held)
+        else:
+            *_, on_done = held
+            on_done(error)
 
     def _roll(self, size_bytes: int) -> bool:
         """Enter the next segment; it is made here and now only if nobody made it ahead.
@@ -376,23 +389,6 @@ class FileLog:
             self.fail(error)
             raise
         self._log_view = superblock.log_view
-
-
-def _writer_after(
-    scan: LogScan, spares: _Spares, booted: Superblock, sizes: SegmentSizes
-) -> LogWriter:
-    """Return the writer that goes on where a scan ended."""
-    return LogWriter(
-        scan.end,
-        scan.starts,
-        scan.index,
-        prepared=scan.prepared,
-        spares=spares,
-        sizes=sizes,
-        boot_count=booted.boot_count,
-        first_seq=booted.seq_floor,
-        log_gen=booted.log_gen,
-    )
 
 
 def _nobody(error: BaseException | None) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fusee.base.limits import WRITES_IN_FLIGHT_MAX
+from fusee.base.limits import BLOCK_SIZE, WRITES_IN_FLIGHT_MAX
 from fusee.log.index import LogIndex, Mark, SegmentStart
 from fusee.log.segment import (
     DATA_START,
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fusee.log.ending import LogEnd
+    from fusee.log.scan import LogScan
+    from fusee.log.superblock import Superblock
 
 
 class Preparation(msgspec.Struct, frozen=True, gc=False):
@@ -106,6 +108,8 @@ class LogWriter:
         self._durable_seq = end.local_seq
         self._last_seq = end.local_seq
         self._last_boot = end.boot_count
+        is_here = end.place.segment == end.write_segment
+        self._doubt_offset = end.write_offset if is_here and not end.is_certain else None
         self._enter(starts[-1].header, end.write_offset)
 
     def _enter(self, header: SegmentHeader, offset: int) -> None:
@@ -131,6 +135,15 @@ class LogWriter:
     def has_room(self, size_bytes: int) -> bool:
         """Whether a frame of this size still fits into the segment."""
         return self.offset + size_bytes <= self.size_bytes
+
+    @property
+    def leaves_doubt(self) -> bool:
+        """Whether entering the next segment would leave the place behind that was in doubt.
+
+        What lies there was given up, but it may be whole on another day, and would be read in
+        front of what the log has instead. So a seal covers it first (S-13).
+        """
+        return self.offset == self._doubt_offset and self.has_room(BLOCK_SIZE)
 
     @property
     def is_prepared(self) -> bool:
@@ -273,3 +286,23 @@ class LogWriter:
         self.index.drop_before(trim.base.segment)
         for header in trim.headers:
             self._spares[spare_name(header.number)] = header
+
+
+def writer_behind(
+    scan: LogScan,
+    spares: Mapping[str, SegmentHeader | None],
+    booted: Superblock,
+    sizes: SegmentSizes,
+) -> LogWriter:
+    """Return the writer that goes on where a scan ended."""
+    return LogWriter(
+        scan.end,
+        scan.starts,
+        scan.index,
+        prepared=scan.prepared,
+        spares=spares,
+        sizes=sizes,
+        boot_count=booted.boot_count,
+        first_seq=booted.seq_floor,
+        log_gen=booted.log_gen,
+    )

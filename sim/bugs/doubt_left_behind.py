@@ -1,0 +1,6 @@
+DESCRIPTION = "A log whose end was in doubt goes on in the next segment, and what lay there stays."
+MODULE = "fusee.io.file_log"
+FRAGMENT = "            if writer.leaves_doubt:"
+INSTEAD = "            if writer.leaves_doubt and False:"
+LEVEL = "full"
+SCENARIO = "doubts_are_not_left_behind"
