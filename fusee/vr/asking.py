@@ -28,13 +28,19 @@ def ask(state: ReplicaState, now_ns: int, ready: Ready) -> None:
     if not may_ask(state, now_ns):
         return
     if not state.is_primary:
-        behind = GetLog(epoch=state.epoch, view=state.view, after=state.tail.head)
-        ready.messages.append((_someone(state, first=state.primary), behind))
+        ask_behind(state, state.tail.head, ready)
     damaged = [BatchId(entry.op, entry.hash) for entry in state.tail.damaged()]
     if damaged:
         wanted = tuple(damaged[:BATCHES_PER_MESSAGE_MAX])
         bodies = GetBatches(epoch=state.epoch, view=state.saved_view, wanted=wanted)
         ready.messages.append((_someone(state, first=None), bodies))
+
+
+def ask_behind(state: ReplicaState, after: BatchId, ready: Ready) -> None:
+    """Ask for what follows a batch in the log of this view."""
+    question = GetLog(epoch=state.epoch, view=state.view, after=after)
+    first = None if state.is_primary else state.primary
+    ready.messages.append((_someone(state, first=first), question))
 
 
 def _someone(state: ReplicaState, first: int | None) -> int:

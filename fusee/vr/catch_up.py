@@ -11,14 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fusee.log.superblock import BatchId
-from fusee.vr import writing
+from fusee.vr import staging, writing
 from fusee.vr.asking import BATCHES_PER_MESSAGE_MAX, ask
 from fusee.vr.backup import decoded, learn, take
 from fusee.vr.messages import Batches, LogRange
-from fusee.vr.ready import SendFromLog
+from fusee.vr.promises import may_speak
+from fusee.vr.ready import ReadLog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from fusee.log.batch import Batch
     from fusee.vr.messages import GetBatches, GetLog
@@ -29,26 +30,49 @@ BYTES_PER_MESSAGE_MAX = 1 << 20
 
 
 def on_get_log(state: ReplicaState, slot: int, message: GetLog, ready: Ready) -> None:
-    """A member of the same view is behind."""
-    if not state.is_normal or message.view != state.view:
+    """A member of the same view is behind. Before the view begins it may learn what is decided."""
+    if message.view != state.view or not may_speak(state):
         return
     after = message.after
-    if after.op >= state.head_op:
+    end_op = state.head_op if state.is_normal else state.commit_op
+    if after.op >= end_op:
         return
     if after.op < state.tail.base.op:
-        ready.from_log.append(SendFromLog(slot, after))
+        ready.reads.append(ReadLog(slot, after, until_op=state.tail.base.op))
         return
     if state.tail.hash_at(after.op) != after.hash:
         return  # Not a log of this view: its owner is still to learn of it.
-    batches: list[Batch] = []
-    size_bytes = 0
-    for entry in state.tail.after(after.op)[:BATCHES_PER_MESSAGE_MAX]:
-        if entry.batch is None or size_bytes > BYTES_PER_MESSAGE_MAX:
-            break
-        batches.append(entry.batch)
-        size_bytes += len(entry.batch.data)
+    entries = state.tail.after(after.op)[: end_op - after.op]
+    batches = fitting(entry.batch for entry in entries)
     if batches:
         ready.messages.append((slot, range_of(state, after, batches)))
+
+
+def fitting(batches: Iterable[Batch | None]) -> list[Batch]:
+    """Return as many batches as one message takes, up to the first that cannot be read."""
+    taken: list[Batch] = []
+    size_bytes = 0
+    for batch in batches:
+        if batch is None or size_bytes > BYTES_PER_MESSAGE_MAX:
+            break
+        if len(taken) == BATCHES_PER_MESSAGE_MAX:
+            break
+        taken.append(batch)
+        size_bytes += len(batch.data)
+    return taken
+
+
+def on_read(state: ReplicaState, read: ReadLog, batches: Sequence[Batch], ready: Ready) -> None:
+    """The disk has given what a member asked for, or a part of it, or nothing."""
+    if not batches:
+        return
+    if read.after is None:
+        found = tuple(batch.data for batch in batches)
+        answer = Batches(epoch=state.epoch, view=state.saved_view, batches=found)
+        ready.messages.append((read.to, answer))
+    elif may_speak(state):
+        # What is decided is in the log of every later view, so also of one entered meanwhile.
+        ready.messages.append((read.to, range_of(state, read.after, batches)))
 
 
 def range_of(state: ReplicaState, after: BatchId, batches: Iterable[Batch]) -> LogRange:
@@ -64,7 +88,12 @@ def range_of(state: ReplicaState, after: BatchId, batches: Iterable[Batch]) -> L
 
 def on_log_range(state: ReplicaState, message: LogRange, now_ns: int, ready: Ready) -> None:
     """Batches of this view's log, from the primary or from another backup."""
-    if message.view != state.view or not state.is_normal or state.is_primary:
+    if message.view != state.view:
+        return
+    if not state.is_normal:
+        staging.on_range(state, message, ready)
+        return
+    if state.is_primary:
         return
     for batch in decoded(state, message.batches):
         take(state, batch, ready)
@@ -88,7 +117,7 @@ def on_get_batches(state: ReplicaState, slot: int, message: GetBatches, ready: R
         answer = Batches(epoch=state.epoch, view=state.saved_view, batches=tuple(found))
         ready.messages.append((slot, answer))
     if older:
-        ready.from_log.append(SendFromLog(slot, None, tuple(older)))
+        ready.reads.append(ReadLog(slot, None, wanted=tuple(older)))
 
 
 def on_batches(state: ReplicaState, message: Batches, ready: Ready) -> bool:

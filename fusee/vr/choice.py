@@ -27,11 +27,16 @@ if TYPE_CHECKING:
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """The log of the new view: `links` are the ops above the chooser's own commit position."""
+    """The log of the new view: `links` are the ops above the chooser's own commit position.
+
+    With `is_far` nobody has said which batches lead there from that position: `links` are then
+    the ops above `commit`, and what is decided below is still to be learned.
+    """
 
     links: tuple[BatchId, ...]
     commit: BatchId
     """The highest position that any member knows to be decided."""
+    is_far: bool = False
 
 
 class Undecided(msgspec.Struct, frozen=True):
@@ -39,13 +44,6 @@ class Undecided(msgspec.Struct, frozen=True):
 
     op: int
     hash: bytes = b""
-
-
-class NeedsHeaders(msgspec.Struct, frozen=True):
-    """`slot` knows which batches were decided from `from_op` on, and has not said (step 4)."""
-
-    slot: int
-    from_op: int
 
 
 class Diverged(Exception):
@@ -56,9 +54,7 @@ class Diverged(Exception):
         self.op = op
 
 
-def choose(
-    own: BatchId, said: Mapping[int, DoViewChange], quorum: int
-) -> Chosen | Undecided | NeedsHeaders:
+def choose(own: BatchId, said: Mapping[int, DoViewChange], quorum: int) -> Chosen | Undecided:
     """Return the log above `own`, the chooser's commit position, or why it is too early.
 
     `said` maps slots to what their members said for one view; `quorum` is f + 1. Raises
@@ -70,26 +66,24 @@ def choose(
     commit = max((change.commit for change in said.values()), key=lambda batch: batch.op)
     hashes = view.canonical()
     links: list[BatchId] = []
-    for op in range(own.op + 1, max(view.top, commit.op) + 1):
+    is_far = any(op not in hashes for op in range(own.op + 1, commit.op))
+    for op in range((commit.op if is_far else own.op) + 1, max(view.top, commit.op) + 1):
         known = hashes.get(op)
-        if op <= commit.op:
-            if known is None:
-                slot = min(slot for slot, change in said.items() if change.commit == commit)
-                return NeedsHeaders(slot, own.op + 1)
-        elif known is None:
+        if known is None:
+            assert op > commit.op, "where a log is decided is known"
             if not view.may_be_held(op):
                 break
             if view.nacks_of_unknown(op) >= quorum:
                 break
             return Undecided(op)
-        else:
+        if op > commit.op:
             haves, nacks = view.count(op, known)
             if not haves and nacks >= quorum:
                 break
             if not haves:
                 return Undecided(op, known)
         links.append(BatchId(op, known))
-    return Chosen(tuple(links), commit)
+    return Chosen(tuple(links), commit, is_far)
 
 
 class _Opinions:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from fusee.base.ids import OpNumber, View
 from fusee.log.superblock import BatchId
+from fusee.vr import staging
 from fusee.vr.asking import BATCHES_PER_MESSAGE_MAX, may_ask
 from fusee.vr.backup import acknowledge
 from fusee.vr.choice import Diverged
@@ -23,7 +24,7 @@ from fusee.vr.messages import GetBatches, GetView, Place, StartView
 from fusee.vr.promises import may_speak, may_vouch, save
 from fusee.vr.ready import Install
 from fusee.vr.state import InstallJob, ReplicaStatus
-from fusee.vr.tail import entry_of
+from fusee.vr.tail import LogTail, entry_of
 from fusee.vr.writing import pump
 
 if TYPE_CHECKING:
@@ -69,6 +70,9 @@ def go_on(state: ReplicaState, now_ns: int, ready: Ready) -> None:
     job = state.job
     if job is None or job.is_submitted or not may_speak(state) or state.writing is not None:
         return
+    if not staging.is_complete(state, job):
+        staging.go_on(state, now_ns, ready)
+        return
     missing = [link for link in job.links if _body(state, job, link) is None]
     if missing and not may_ask(state, now_ns):
         return
@@ -78,12 +82,13 @@ def go_on(state: ReplicaState, now_ns: int, ready: Ready) -> None:
         ready.messages += [(slot, question) for slot in state.others]
         return
     job.is_submitted = True
-    if not job.links and job.base.op == state.head_op:
+    if not job.links and job.base.op == state.head_op and not job.is_far:
         _adopt(state, job, (), ready)  # The own log is that log, to the byte.
         return
     batches = tuple(body for link in job.links if (body := _body(state, job, link)) is not None)
-    head = job.links[-1] if job.links else job.base
-    ready.install = Install(job.view, job.base, batches, job.start, head)
+    staged = job.commit if job.is_far else job.base
+    head = job.links[-1] if job.links else staged
+    ready.install = Install(job.view, job.base, staged, batches, job.start, head)
 
 
 def _body(state: ReplicaState, job: InstallJob, link: BatchId) -> Batch | None:
@@ -103,7 +108,13 @@ def on_installed(state: ReplicaState, installed: Install, ready: Ready) -> None:
 
 
 def _adopt(state: ReplicaState, job: InstallJob, batches: Iterable[Batch], ready: Ready) -> None:
-    state.tail.replace_after(job.base.op, [entry_of(batch, Place.DURABLE) for batch in batches])
+    entries = [entry_of(batch, Place.DURABLE) for batch in batches]
+    if job.is_far:
+        state.tail = LogTail(job.commit, entries)
+        state.commit_op = OpNumber(job.commit.op)
+    else:
+        state.tail.replace_after(job.base.op, entries)
+    state.staged = None
     state.log_gen += 1
     state.rewriting.clear()
     state.log_view = View(job.view)
@@ -156,16 +167,13 @@ def _lead(state: ReplicaState, now_ns: int, ready: Ready) -> None:
 # ---------------------------------------------------------------- StartView
 
 
-def start_others(
-    state: ReplicaState, slots: Iterable[int], ready: Ready, from_op: int | None = None
-) -> None:
-    """The primary tells members the log of its view, from above `from_op` on."""
+def start_others(state: ReplicaState, slots: Iterable[int], ready: Ready) -> None:
+    """The primary tells members the log of its view, as far back as it may be undecided there."""
     assert state.is_normal
     assert state.is_primary
     assert may_vouch(state)
     window_op = state.head_op - state.limits.window_batches
-    wanted_op = min(state.commit_op, window_op if from_op is None else from_op)
-    base_op = max(state.tail.base.op, wanted_op)
+    base_op = max(state.tail.base.op, min(state.commit_op, window_op))
     message = StartView(
         epoch=state.epoch,
         view=state.view,
@@ -180,12 +188,12 @@ def start_others(
 def on_get_view(state: ReplicaState, slot: int, message: GetView, ready: Ready) -> None:
     """A member has heard of a view and asks for its log."""
     if state.is_normal and state.is_primary and message.view <= state.view:
-        start_others(state, [slot], ready, message.commit_op)
+        start_others(state, [slot], ready)
 
 
 def ask_view(state: ReplicaState, slot: int, view: int, ready: Ready) -> None:
     """Ask a primary for the log of its view. The one message that may show a later view (G-1)."""
-    question = GetView(epoch=state.epoch, view=view, commit_op=state.commit_op)
+    question = GetView(epoch=state.epoch, view=view)
     ready.messages.append((slot, question))
 
 
@@ -201,7 +209,8 @@ def on_start_view(
     if ids[-1].op < state.commit_op:
         raise Diverged(state.commit_op, "a new view drops a batch that is decided here")
     if ids[0].op > state.commit_op and not state.tail.holds(ids[0]):
-        ask_view(state, slot, message.view, ready)
+        undecided = [link for link in ids if link.op > message.commit.op]
+        staging.begin(state, undecided, message.commit, message.start, now_ns)
         return
     for link in ids:
         mine = state.tail.hash_at(link.op)

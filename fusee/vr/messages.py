@@ -89,16 +89,10 @@ class DoViewChange(Message, frozen=True, tag=5):
     unknown_op_max: int
     """Last such op."""
     suffix: tuple[Held, ...]
-    """Every op above `commit`, or above what was asked for, in order."""
+    """Every op above `commit`, in order."""
 
 
-class GetHeaders(Message, frozen=True, tag=6):
-    """Say once more what your log holds, from `from_op` on."""
-
-    from_op: int
-
-
-class StartView(Message, frozen=True, tag=7):
+class StartView(Message, frozen=True, tag=6):
     """The log of `view`, by identity: `links` are the ops above `base`."""
 
     start: BatchId
@@ -108,31 +102,29 @@ class StartView(Message, frozen=True, tag=7):
     links: tuple[Held, ...]
 
 
-class GetView(Message, frozen=True, tag=8):
-    """Tell me the log of `view` or of a later one, from above `commit_op` on."""
-
-    commit_op: int
+class GetView(Message, frozen=True, tag=7):
+    """Tell me the log of `view` or of a later one."""
 
 
-class GetBatches(Message, frozen=True, tag=9):
+class GetBatches(Message, frozen=True, tag=8):
     """Send these batches; one that cannot be read is not answered (H-3)."""
 
     wanted: tuple[BatchId, ...]
 
 
-class Batches(Message, frozen=True, tag=10):
+class Batches(Message, frozen=True, tag=9):
     """Batches that were asked for by identity."""
 
     batches: tuple[bytes, ...]
 
 
-class GetLog(Message, frozen=True, tag=11):
-    """Send the log of `view` behind `after`."""
+class GetLog(Message, frozen=True, tag=10):
+    """Send the log of `view` behind `after`; before the view has begun, what is decided of it."""
 
     after: BatchId
 
 
-class LogRange(Message, frozen=True, tag=12):
+class LogRange(Message, frozen=True, tag=11):
     """Batches of the log of `view`, the first one right behind `after`."""
 
     after: BatchId
@@ -146,7 +138,6 @@ AnyMessage = (
     | Commit
     | ExitView
     | DoViewChange
-    | GetHeaders
     | StartView
     | GetView
     | GetBatches

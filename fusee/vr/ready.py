@@ -31,11 +31,30 @@ class Write(msgspec.Struct, frozen=True):
     durable_op: int
 
 
+class Stage(msgspec.Struct, frozen=True):
+    """Lay decided batches beside the log, in a bracket that is not in force; then `on_staged`.
+
+    They follow `after`; where that is `base` a bracket begins, and an older one is void. One is
+    under way at a time.
+    """
+
+    base: BatchId
+    after: BatchId
+    batches: tuple[bytes, ...]
+    head: BatchId
+    """Identity of the last one."""
+
+
 class Install(msgspec.Struct, frozen=True):
-    """Replace the log above `base` in one bracket (I-1); then `on_installed`."""
+    """Replace the log above `base` in one bracket (I-1); then `on_installed`.
+
+    The bracket holds what was staged up to `staged`, which is `base` where nothing was, and
+    then `batches`.
+    """
 
     view: int
     base: BatchId
+    staged: BatchId
     batches: tuple[Batch, ...]
     start: BatchId
     head: BatchId
@@ -48,12 +67,18 @@ class Rewrite(msgspec.Struct, frozen=True):
     log_gen: int
 
 
-class SendFromLog(msgspec.Struct, frozen=True):
-    """Answer `GetLog` or `GetBatches` with what lies on the disk; silence if it cannot be read."""
+class ReadLog(msgspec.Struct, frozen=True):
+    """Read what a member has asked for and memory no longer keeps; then `on_read`.
+
+    All of it is decided. What cannot be read is left out: silence is no answer (H-3).
+    """
 
     to: int
     after: BatchId | None
+    """Batches behind this one, up to `until_op` or as many as fit a message."""
+    until_op: int = 0
     wanted: tuple[BatchId, ...] = ()
+    """These batches, by identity."""
 
 
 class Ready(msgspec.Struct):
@@ -63,9 +88,10 @@ class Ready(msgspec.Struct):
     """Slot, message. Those for one member arrive in order or not at all."""
     save: Save | None = None
     write: Write | None = None
+    stage: Stage | None = None
     install: Install | None = None
     rewrites: list[Rewrite] = []
-    from_log: list[SendFromLog] = []
+    reads: list[ReadLog] = []
     confirmed: list[int] = []
     """Tokens of reads that may be answered from the state as it is now."""
     persist_view: bool = False

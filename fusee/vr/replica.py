@@ -18,6 +18,7 @@ from fusee.vr import (
     leaving,
     normal,
     reads,
+    staging,
     view_change,
     writing,
 )
@@ -28,7 +29,6 @@ from fusee.vr.messages import (
     DoViewChange,
     ExitView,
     GetBatches,
-    GetHeaders,
     GetLog,
     GetView,
     LogRange,
@@ -37,7 +37,7 @@ from fusee.vr.messages import (
     StartView,
 )
 from fusee.vr.promises import on_saved
-from fusee.vr.ready import Install, Ready, Rewrite, Save, Write
+from fusee.vr.ready import Install, ReadLog, Ready, Rewrite, Save, Stage, Write
 from fusee.vr.restart import on_member_recovered
 from fusee.vr.state import ReplicaStatus
 
@@ -95,13 +95,27 @@ class Replica:
         installing.on_installed(self.state, installed, ready)
         return self._after(ready, now_ns)
 
-    def on_done(self, duty: Save | Write | Install | Rewrite, now_ns: int) -> Ready:
+    def on_staged(self, stage: Stage, now_ns: int) -> Ready:
+        """Decided batches lie beside the log."""
+        ready = Ready()
+        staging.on_staged(self.state, stage, now_ns)
+        return self._after(ready, now_ns)
+
+    def on_read(self, read: ReadLog, batches: Sequence[Batch], now_ns: int) -> Ready:
+        """The disk has been read for another member."""
+        ready = Ready()
+        catch_up.on_read(self.state, read, batches, ready)
+        return self._after(ready, now_ns)
+
+    def on_done(self, duty: Save | Write | Stage | Install | Rewrite, now_ns: int) -> Ready:
         """A duty is done, whichever it was."""
         match duty:
             case Save():
                 return self.on_saved(duty, now_ns)
             case Write():
                 return self.on_written(duty, now_ns)
+            case Stage():
+                return self.on_staged(duty, now_ns)
             case Install():
                 return self.on_installed(duty, now_ns)
             case Rewrite():
@@ -201,8 +215,6 @@ class Replica:
                 installing.on_start_view(state, slot, message, now_ns, ready)
             case GetView():
                 installing.on_get_view(state, slot, message, ready)
-            case GetHeaders():
-                view_change.on_get_headers(state, slot, message, ready)
             case GetLog():
                 catch_up.on_get_log(state, slot, message, ready)
             case LogRange():

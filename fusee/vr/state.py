@@ -54,6 +54,13 @@ class Limits(msgspec.Struct, frozen=True):
     """So many decided batches stay in memory for members that are late."""
 
 
+class Staged(msgspec.Struct, frozen=True):
+    """Decided batches that lie beside the log: those behind `base`, up to `head`."""
+
+    base: BatchId
+    head: BatchId
+
+
 class InstallJob(msgspec.Struct):
     """The log that a view begins with, on its way to this replica."""
 
@@ -63,9 +70,11 @@ class InstallJob(msgspec.Struct):
     base: BatchId
     """Up to here the own log is that log, and durable."""
     links: list[BatchId]
-    """The ops above `base`."""
+    """The ops above `base`; of a log that is far ahead, those above `commit`."""
     bodies: dict[BatchId, Batch]
     """Those of `links` that the own log does not hold, as far as they have come."""
+    is_far: bool = False
+    """What is decided above `base` is staged first."""
     is_submitted: bool = False
     is_installed: bool = False
     """The own log is this one; what is missing is only that the superblock says so."""
@@ -118,6 +127,9 @@ class ReplicaState(msgspec.Struct):
     """Members that would leave the current view."""
     changes: dict[int, DoViewChange] = {}
     job: InstallJob | None = None
+    staged: Staged | None = None
+    """What is staged stays so over views: it is decided (I-6)."""
+    is_staging: bool = False
     view_since_ns: int = 0
     views_without_commit: int = 0
     reported_view: int = 0

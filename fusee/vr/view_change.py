@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fusee.base.ids import View
-from fusee.vr import installing
-from fusee.vr.choice import Chosen, NeedsHeaders, choose
-from fusee.vr.messages import DoViewChange, GetHeaders
+from fusee.vr import installing, staging
+from fusee.vr.choice import Chosen, choose
+from fusee.vr.messages import DoViewChange
 from fusee.vr.promises import may_vouch, save
 from fusee.vr.state import ReplicaStatus
 
@@ -63,14 +63,13 @@ def report(state: ReplicaState, now_ns: int, ready: Ready) -> None:
     if not may_report(state):
         return
     state.reported_view = state.view
-    change = opinion(state, state.commit_op)
+    change = _opinion(state)
     ready.messages += [(slot, change) for slot in state.others]
     on_do_view_change(state, state.slot, change, now_ns, ready)
 
 
-def opinion(state: ReplicaState, above_op: int) -> DoViewChange:
-    """Return what this log holds above an op. Up to the commit position all is decided."""
-    above_op = max(above_op, state.tail.base.op)
+def _opinion(state: ReplicaState) -> DoViewChange:
+    """Return what this log holds above the commit position: up to there all is decided."""
     unknown = state.unknown
     return DoViewChange(
         epoch=state.epoch,
@@ -81,7 +80,7 @@ def opinion(state: ReplicaState, above_op: int) -> DoViewChange:
         head_op=state.head_op,
         unknown_op=unknown.op if unknown else 0,
         unknown_op_max=state.unknown_op_max if unknown else 0,
-        suffix=tuple(entry.held() for entry in state.tail.after(above_op)),
+        suffix=tuple(entry.held() for entry in state.tail.after(state.commit_op)),
     )
 
 
@@ -112,17 +111,10 @@ def try_choose(state: ReplicaState, now_ns: int, ready: Ready) -> None:
     if state.job is not None and state.job.is_submitted:
         return
     choice = choose(state.commit, state.changes, state.quorum)
-    if isinstance(choice, Chosen):
+    if isinstance(choice, Chosen) and choice.is_far:
+        staging.begin(state, choice.links, choice.commit, None, now_ns)
+    elif isinstance(choice, Chosen):
         installing.begin(state, choice.links, choice.commit, None, now_ns, ready)
-    elif isinstance(choice, NeedsHeaders):
-        question = GetHeaders(epoch=state.epoch, view=state.view, from_op=choice.from_op)
-        ready.messages.append((choice.slot, question))
-
-
-def on_get_headers(state: ReplicaState, slot: int, message: GetHeaders, ready: Ready) -> None:
-    """The new primary must know which batches were decided above its own commit position."""
-    if message.view == state.view and may_report(state):
-        ready.messages.append((slot, opinion(state, message.from_op - 1)))
 
 
 def on_nothing_under_way(state: ReplicaState, now_ns: int, ready: Ready) -> None:

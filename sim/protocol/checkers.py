@@ -32,6 +32,8 @@ class Checkers:
         self._asked: dict[int, int] = {}
         """Token of a read -> what had been acknowledged when it was asked."""
         self.answers = 0
+        self.owed: set[str] = set()
+        """Kinds of duties that members had."""
         self._commit_op: dict[tuple[int, int], int] = {}
         self._views: dict[int, tuple[int, int]] = {}
         self._primaries: dict[int, int] = {}
@@ -68,15 +70,12 @@ class Checkers:
     def _decide(self, member: Member, before: int) -> None:
         state = member.state
         for op in range(before + 1, state.commit_op + 1):
-            found = state.tail.hash_at(op)
-            if found is None:
-                continue
+            found, prev = _batch_at(member, op)
             if op < len(self.decided):
                 if self.decided[op] != found:
                     raise Broken(f"op {op}: member {member.slot} decides another batch (J1)")
                 continue
-            entry = state.tail.get(op)
-            if entry is None or op != len(self.decided) or entry.prev != self.decided[op - 1]:
+            if op != len(self.decided) or prev != self.decided[op - 1]:
                 raise Broken(f"op {op}: what member {member.slot} decides is not the next (J1)")
             self.decided.append(found)
         if state.is_normal and state.is_primary:
@@ -109,7 +108,17 @@ class Checkers:
         """J2 and J6, once everything has converged."""
         for member in members:
             for op, known in self.acked.items():
-                if member.state.tail.hash_at(op) != known:
+                frames = member.disk.frames
+                if op > len(frames) or frames[op - 1].batch.hash != known:
                     raise Broken(
                         f"op {op} was acknowledged, and member {member.slot} lacks it (J2)"
                     )
+
+
+def _batch_at(member: Member, op: int) -> tuple[bytes, bytes]:
+    """Return hash and predecessor of a batch in a member's log, in memory or on its disk."""
+    entry = member.state.tail.get(op)
+    if entry is not None:
+        return entry.hash, entry.prev
+    batch = member.disk.frames[op - 1].batch
+    return batch.hash, batch.prev

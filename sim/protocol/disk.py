@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from fusee.log.batch import decode_batch
 from fusee.log.superblock import BatchId, Unknown
+from fusee.vr.catch_up import fitting
 from fusee.vr.messages import NOTHING, Place
-from fusee.vr.ready import Install, Rewrite, Save, Write
+from fusee.vr.ready import Install, ReadLog, Rewrite, Save, Stage, Write
 from fusee.vr.tail import Entry, LogTail, entry_of
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from fusee.log.batch import Batch
 
-Duty = Save | Write | Install | Rewrite
+Duty = Save | Write | Stage | Install | Rewrite
 
 
 class Condition(Enum):
@@ -53,6 +55,8 @@ class MemberDisk:
     frames: list[Frame] = field(default_factory=list[Frame])
     bracket: tuple[int, BatchId] = (0, NOTHING)
     """View and start of the newest complete bracket."""
+    staged: tuple[BatchId, list[Batch]] = (NOTHING, [])
+    """What lies behind which batch in a bracket that is not closed."""
 
     def apply(self, duty: Duty) -> None:
         """Let one write be durable."""
@@ -64,12 +68,40 @@ class MemberDisk:
             assert op <= len(self.frames) + 1, "a frame behind a gap"
             del self.frames[op - 1 :]
             self.frames.append(Frame(duty.batch))
+        elif isinstance(duty, Stage):
+            if duty.after == duty.base:
+                self.staged = (duty.base, [])
+            base, batches = self.staged
+            assert duty.after == (_id(batches[-1]) if batches else base), "staged behind a gap"
+            batches += [decode_batch(data) for data in duty.batches]
         elif isinstance(duty, Install):
-            del self.frames[duty.base.op :]
-            self.frames += [Frame(batch) for batch in duty.batches]
-            self.bracket = (duty.view, duty.start)
+            self._install(duty)
         else:
             self._rewrite(duty.batch)
+
+    def _install(self, install: Install) -> None:
+        batches = list(install.batches)
+        if install.staged != install.base:
+            base, staged = self.staged
+            assert (base, _id(staged[-1])) == (install.base, install.staged), "nothing such staged"
+            batches = staged + batches
+        del self.frames[install.base.op :]
+        self.frames += [Frame(batch) for batch in batches]
+        self.bracket = (install.view, install.start)
+
+    def read(self, asked: ReadLog) -> list[Batch]:
+        """Return what can be read of what a member asked for."""
+        if asked.after is None:
+            found = ((wanted, self._whole(wanted.op)) for wanted in asked.wanted)
+            return [batch for wanted, batch in found if batch and batch.hash == wanted.hash]
+        before = self._whole(asked.after.op)
+        if asked.after.op and (before is None or before.hash != asked.after.hash):
+            return []
+        return fitting(self._whole(op) for op in range(asked.after.op + 1, asked.until_op + 1))
+
+    def _whole(self, op: int) -> Batch | None:
+        frame = self.frames[op - 1] if 0 < op <= len(self.frames) else None
+        return frame.batch if frame is not None and frame.condition is Condition.WHOLE else None
 
     def _rewrite(self, batch: Batch) -> None:
         if batch.op <= len(self.frames):
@@ -91,6 +123,7 @@ class MemberDisk:
         A bracket that is complete is in force (I-3), and a doubt about the end is noted before
         anything overwrites it (S-11).
         """
+        self.staged = (NOTHING, [])
         view, start = self.bracket
         if self.log_view < view <= self.view:
             self.log_view, self.vouch, self.unknown = view, start, None
@@ -119,6 +152,10 @@ class MemberDisk:
             return False
         whole = all(frame.condition is Condition.WHOLE for frame in self.frames[: batch.op])
         return whole and (not batch.op or self.frames[batch.op - 1].batch.hash == batch.hash)
+
+
+def _id(batch: Batch) -> BatchId:
+    return BatchId(batch.op, batch.hash)
 
 
 def _entry(frame: Frame) -> Entry:

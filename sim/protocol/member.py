@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from fusee.vr.messages import AnyMessage
-    from fusee.vr.ready import Ready
+    from fusee.vr.ready import ReadLog, Ready
     from sim.protocol.checkers import Checkers
     from sim.protocol.disk import Duty
     from sim.protocol.plan import Plan
@@ -205,11 +205,19 @@ class Member:
             world.send(self.slot, to, message)
             if self.life != life:
                 return  # Power was lost around that message.
-        for duty in (ready.save, ready.write, ready.install, *ready.rewrites):
+        for duty in (ready.save, ready.write, ready.stage, ready.install, *ready.rewrites):
             if duty is not None:
+                world.checkers.owed.add(type(duty).__name__)
                 self.under_way.append(duty)
                 world.later(world.disk_ns(), self.finish, life, duty)
-        assert not ready.from_log, "the whole log is kept in memory here"
+        for asked in ready.reads:
+            world.checkers.owed.add(type(asked).__name__)
+            world.later(world.disk_ns(), self.read_done, life, asked)
+
+    def read_done(self, life: int, asked: ReadLog) -> None:
+        """The disk has given what another member asked for."""
+        if life == self.life and self.replica is not None:
+            self._do(self.replica.on_read(asked, self.disk.read(asked), self.world.now_ns))
 
     def finish(self, life: int, duty: Duty) -> None:
         """A write has ended, if its process still lives."""

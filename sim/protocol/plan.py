@@ -88,7 +88,7 @@ def draw_plan(seed: int, without: frozenset[str]) -> Plan:
         batches=random.choice((20, 40, 60)),
         load_ns=int(random.choice((1, 4, 15)) * MS),
         window=random.choice((2, 4, 16)),
-        kept=10_000,
+        kept=_kept(seed),
         loss=pick("loss", 0.02, 0.1, 0.3),
         duplicate=pick("duplicate", 0.02, 0.1, 0.3),
         delay_ns=int(pick("delay", 0.3, 2, 8, otherwise=0.1) * MS),
@@ -103,6 +103,11 @@ def draw_plan(seed: int, without: frozenset[str]) -> Plan:
         garbage=pick("garbage", 0.1, 0.3, 0.5),
         wire=random.random() < 0.2,
     )
+
+
+def _kept(seed: int) -> int:
+    """Return how many decided batches stay in memory: often fewer than others ask for."""
+    return stream(seed, "kept").choice((0, 4, 10_000))
 
 
 def _choice(random: Random, *values: float) -> float:

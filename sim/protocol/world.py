@@ -112,6 +112,8 @@ class World:
             if self.counters["events"] > EVENTS_MAX:
                 raise Stuck("too many events; " + self._describe())
         self.checkers.at_the_end(self.members)
+        for duty in self.checkers.owed:
+            self.marks.hit(f"duty:{duty}")
         self.counters["reads"] = self.checkers.answers
         self.counters["decided"] = len(self.checkers.decided) - 1
 

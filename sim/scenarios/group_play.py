@@ -52,7 +52,7 @@ class GroupPlay:
         self.sent: list[tuple[int, int, AnyMessage]] = []
         """Every message that was ever handed over: sender, receiver, message."""
         self._mail: deque[tuple[int, int, AnyMessage]] = deque()
-        self._writes: deque[tuple[Member, int, Duty]] = deque()
+        self._writes: deque[tuple[Member, Callable[..., None], int, Any]] = deque()
         self._cut: set[tuple[int, int]] = set()
         self._frozen: set[int] = set()
         self._held: set[tuple[int, type[Duty]]] = set()
@@ -61,9 +61,12 @@ class GroupPlay:
         self._ordered = 0
         self.form(self.members_count)
 
-    def form(self, members: int) -> None:
-        """Begin with a new group of so many members, all up."""
-        self.plan = replace(self.plan, members=members, window=8, kept=10_000)
+    def form(self, members: int, *, kept: int = 10_000) -> None:
+        """Begin with a new group of so many members, all up.
+
+        `kept` is how many decided batches they keep in memory.
+        """
+        self.plan = replace(self.plan, members=members, window=8, kept=kept)
         self.members = [Member(self, slot) for slot in range(members)]
         for member in self.members:
             member.start()
@@ -83,10 +86,10 @@ class GroupPlay:
         raise AssertionError("a play has no pauses")
 
     def later(self, delay_ns: int, call: Callable[..., None], *values: Any) -> None:
-        """Keep a write that is under way; ticks come from the script."""
+        """Keep what is under way on a disk; ticks come from the script."""
         member: Member = getattr(call, "__self__")  # noqa: B009
         if len(values) == 2:
-            self._writes.append((member, values[0], values[1]))
+            self._writes.append((member, call, values[0], values[1]))
 
     def may_be_garbage(self, slot: int, duty: Duty) -> bool:
         """Damage is the script's to do."""
@@ -152,11 +155,11 @@ class GroupPlay:
         raise ScenarioFailed("the group never comes to rest")
 
     def _end_a_write(self) -> bool:
-        for place, (member, life, duty) in enumerate(self._writes):
+        for place, (member, call, life, duty) in enumerate(self._writes):
             is_held = (member.slot, type(duty)) in self._held
             if member.slot not in self._frozen and not is_held:
                 del self._writes[place]
-                member.finish(life, duty)
+                call(life, duty)
                 return True
         return False
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusee.log.superblock import BatchId
-from fusee.vr.choice import Chosen, Diverged, NeedsHeaders, Undecided, choose
+from fusee.vr.choice import Chosen, Diverged, Undecided, choose
 from fusee.vr.messages import NOTHING, DoViewChange, Held, Place
 from fusee.vr.quorum import quorum_size
 
@@ -95,9 +95,9 @@ def test_links_are_followed_backwards_through_whoever_holds_them():
     assert choose(NOTHING, {0: newest, 1: older}, 2) == Chosen(ids(1, 2, 3), NOTHING)
 
 
-def test_what_a_member_knows_to_be_decided_is_asked_of_it():
+def test_what_a_member_knows_to_be_decided_need_not_be_known_to_the_chooser():
     said = {0: report(held(1)), 1: report(held(4), commit=3)}
-    assert choose(NOTHING, said, 2) == NeedsHeaders(1, 1)
+    assert choose(NOTHING, said, 2) == Chosen(ids(4), BatchId(3, hash_of(3)), is_far=True)
 
 
 def test_two_batches_for_one_op_of_one_log_view_stop_the_group():

@@ -1,0 +1,6 @@
+DESCRIPTION = "A member that a StartView does not reach takes its own batches for decided ones."
+MODULE = "fusee.vr.installing"
+FRAGMENT = "    if ids[0].op > state.commit_op and not state.tail.holds(ids[0]):"
+INSTEAD = "    if ids[0].op > state.head_op:"
+LEVEL = "protocol"
+SCENARIO = "far_logs_are_staged"

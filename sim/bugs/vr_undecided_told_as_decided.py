@@ -1,0 +1,6 @@
+DESCRIPTION = "A member that changes views also tells what it does not know to be decided."
+MODULE = "fusee.vr.catch_up"
+FRAGMENT = "    end_op = state.head_op if state.is_normal else state.commit_op"
+INSTEAD = "    end_op = state.head_op"
+LEVEL = "protocol"
+SCENARIO = "a_view_may_begin_behind"
