@@ -62,6 +62,11 @@ WIRE_PART_BYTES_MAX = 1 * MIB
 ADMIN_ANSWER_BYTES_MAX = 512 * MIB
 ADMIN_CONNECTIONS_MAX = 16
 
+# Between replicas
+MEMBERS_MAX = 5
+HELLO_BYTES_MAX = 4 * KIB
+"""Nobody who has not been let in makes a replica keep more than this."""
+
 assert BLOCK_SIZE % UNIT_SIZE == 0
 assert SEGMENT_SIZE_FIRST % BLOCK_SIZE == 0
 assert SEGMENT_SIZE % BLOCK_SIZE == 0

@@ -49,16 +49,16 @@ def on_get_log(state: ReplicaState, slot: int, message: GetLog, ready: Ready) ->
 
 
 def fitting(batches: Iterable[Batch | None]) -> list[Batch]:
-    """Return as many batches as one message takes, up to the first that cannot be read."""
+    """Return as many batches as one message takes, at least one, up to one that cannot be read."""
     taken: list[Batch] = []
     size_bytes = 0
     for batch in batches:
-        if batch is None or size_bytes > BYTES_PER_MESSAGE_MAX:
+        if batch is None or len(taken) == BATCHES_PER_MESSAGE_MAX:
             break
-        if len(taken) == BATCHES_PER_MESSAGE_MAX:
+        size_bytes += len(batch.data)
+        if taken and size_bytes > BYTES_PER_MESSAGE_MAX:
             break
         taken.append(batch)
-        size_bytes += len(batch.data)
     return taken
 
 
@@ -67,9 +67,7 @@ def on_read(state: ReplicaState, read: ReadLog, batches: Sequence[Batch], ready:
     if not batches:
         return
     if read.after is None:
-        found = tuple(batch.data for batch in batches)
-        answer = Batches(epoch=state.epoch, view=state.saved_view, batches=found)
-        ready.messages.append((read.to, answer))
+        ready.messages.append((read.to, _bodies(state, batches)))
     elif may_speak(state):
         # What is decided is in the log of every later view, so also of one entered meanwhile.
         ready.messages.append((read.to, range_of(state, read.after, batches)))
@@ -105,19 +103,23 @@ def on_log_range(state: ReplicaState, message: LogRange, now_ns: int, ready: Rea
 
 def on_get_batches(state: ReplicaState, slot: int, message: GetBatches, ready: Ready) -> None:
     """Somebody misses bodies of batches whose identity it knows."""
-    found: list[bytes] = []
+    found: list[Batch] = []
     older: list[BatchId] = []
     for wanted in message.wanted[:BATCHES_PER_MESSAGE_MAX]:
         entry = state.tail.get(wanted.op)
         if wanted.op <= state.tail.base.op:
             older.append(wanted)
         elif entry is not None and entry.hash == wanted.hash and entry.batch is not None:
-            found.append(entry.batch.data)
+            found.append(entry.batch)
     if found:
-        answer = Batches(epoch=state.epoch, view=state.saved_view, batches=tuple(found))
-        ready.messages.append((slot, answer))
+        ready.messages.append((slot, _bodies(state, found)))
     if older:
         ready.reads.append(ReadLog(slot, None, wanted=tuple(older)))
+
+
+def _bodies(state: ReplicaState, found: Iterable[Batch]) -> Batches:
+    data = tuple(batch.data for batch in fitting(found))
+    return Batches(epoch=state.epoch, view=state.saved_view, batches=data)
 
 
 def on_batches(state: ReplicaState, message: Batches, ready: Ready) -> bool:

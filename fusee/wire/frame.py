@@ -4,7 +4,8 @@
 
 A receiver believes nothing: a wrong first byte, another version, an unknown kind or a length
 over the limit is refused with a named reason as soon as it is seen, and nothing is allocated
-for bytes that have not come. Streams of our own hosts lose no bytes, so there is no checksum.
+for bytes that have not come. A stream on one host loses no bytes, so a frame has no checksum;
+what travels between hosts brings its own.
 
 An answer may be longer than a frame: it comes as PARTs and ends with LAST.
 """
@@ -36,6 +37,10 @@ class FrameKind(IntEnum):
     """A piece of an answer that another follows."""
     LAST = 3
     """The last piece of an answer, or all of it."""
+    HELLO = 4
+    """The first frame of a connection between replicas, either way."""
+    MESSAGE = 5
+    """Of the group's protocol, behind a checksum."""
 
 
 class FrameFault(StrEnum):
@@ -47,6 +52,8 @@ class FrameFault(StrEnum):
     TOO_LARGE = "too large"
     CUT_OFF = "cut off"
     UNEXPECTED_KIND = "unexpected kind"
+    DAMAGED = "damaged"
+    """Its checksum does not fit."""
     BAD_BODY = "bad body"
     """The frame is whole, but its body is no message that may come here."""
 
@@ -85,7 +92,7 @@ class FrameDecoder:
     """Takes bytes as they come and gives back whole frames. Keeps at most one frame and a feed."""
 
     def __init__(self, body_bytes_max: int = WIRE_FRAME_BYTES_MAX) -> None:
-        self._body_bytes_max = body_bytes_max
+        self.body_bytes_max = body_bytes_max
         self._buffer = bytearray()
         self._bad: BadFrame | None = None
 
@@ -139,7 +146,7 @@ class FrameDecoder:
             return FrameFault.UNKNOWN_KIND
         if len(buffer) >= HEADER_SIZE:
             body_bytes = _HEADER.unpack_from(buffer)[3]
-            if body_bytes > self._body_bytes_max:
+            if body_bytes > self.body_bytes_max:
                 return FrameFault.TOO_LARGE
         return None
 
