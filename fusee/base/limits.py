@@ -66,6 +66,10 @@ ADMIN_CONNECTIONS_MAX = 16
 MEMBERS_MAX = 5
 HELLO_BYTES_MAX = 4 * KIB
 """Nobody who has not been let in makes a replica keep more than this."""
+STRANGERS_MAX = 64
+"""So many connections may be without a hello at a time; others are hung up on at once."""
+PEER_QUEUE_BYTES_MAX = 16 * MIB
+"""What waits for a peer that takes no bytes. One message always finds room."""
 
 assert BLOCK_SIZE % UNIT_SIZE == 0
 assert SEGMENT_SIZE_FIRST % BLOCK_SIZE == 0
