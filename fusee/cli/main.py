@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 import fusee
+from fusee.cli.cluster import cluster
 from fusee.cli.dev import dev
 from fusee.cli.disk import disk_check
 from fusee.cli.exits import ExitCode, failure_of
@@ -55,6 +56,7 @@ def cli() -> None:
 
 cli.add_command(dev)
 cli.add_command(runs)
+cli.add_command(cluster)
 cli.add_command(disk_check)
 
 

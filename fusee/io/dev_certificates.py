@@ -25,15 +25,37 @@ SLACK = timedelta(minutes=5)
 """Clocks of a cluster may differ by so much."""
 
 
+class BadAuthority(Exception):
+    """The files of an authority cannot be used; the text says what to do."""
+
+
 class Authority:
-    """Signs for one cluster. Kept in memory; `write` puts it on disk."""
+    """Signs for one cluster. Kept in memory; `write` puts it on disk, `at` finds it there."""
 
     def __init__(self, cluster: str, *, days: float = 365.0, now: datetime | None = None) -> None:
         self._cluster = cluster
         self._days = days
         self._now = now or datetime.now(UTC)
         self._key = _new_key()
-        self.certificate = self._signed(f"{cluster} development authority", self._key, None)
+        self.certificate = self._signed(_subject(cluster), self._key, None)
+
+    @classmethod
+    def at(cls, directory: Path, cluster: str, *, days: float = 365.0) -> Authority:
+        """Return the authority whose files lie in a directory; it is made if there is none.
+
+        Raises `BadAuthority` for another cluster's, or where a file is missing or no PEM.
+        """
+        paths = directory / "ca.pem", directory / "ca.key"
+        authority = cls(cluster, days=days)
+        if not any(path.exists() for path in paths):
+            authority.write(directory)
+            return authority
+        authority.certificate, authority._key = _read_pair(*paths)
+        if authority.certificate.subject.rfc4514_string() != f"CN={_subject(cluster)}":
+            raise BadAuthority(
+                f"{paths[0]} is of another cluster; name another directory for '{cluster}'"
+            )
+        return authority
 
     def write(self, directory: Path) -> None:
         """Write `ca.pem` and `ca.key`. Raises FileExistsError rather than replace a key."""
@@ -84,6 +106,10 @@ class Authority:
         return builder.sign(self._key, SHA256())
 
 
+def _subject(cluster: str) -> str:
+    return f"{cluster} development authority"
+
+
 def _usage(*, is_authority: bool) -> KeyUsage:
     from cryptography import x509
 
@@ -108,6 +134,24 @@ def _new_key() -> EllipticCurvePrivateKey:
             "certificates are made with cryptography: pip install 'fusee[server]'"
         ) from None
     return ec.generate_private_key(ec.SECP256R1())
+
+
+def _read_pair(certificate: Path, key: Path) -> tuple[Certificate, EllipticCurvePrivateKey]:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    from cryptography.x509 import load_pem_x509_certificate
+
+    try:
+        found = load_pem_x509_certificate(certificate.read_bytes())
+        secret = load_pem_private_key(key.read_bytes(), None)
+    except (OSError, ValueError, TypeError) as error:
+        raise BadAuthority(
+            f"{certificate} and {key} cannot be read as an authority: {error}. Restore them, or"
+            " name another directory"
+        ) from None
+    if not isinstance(secret, EllipticCurvePrivateKey):
+        raise BadAuthority(f"{key} was not made by this command; name another directory")
+    return found, secret
 
 
 def _write_pair(
