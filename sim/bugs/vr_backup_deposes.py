@@ -1,0 +1,6 @@
+DESCRIPTION = "A backup that restarts leaves its view, as a primary does (R-3)."
+MODULE = "fusee.vr.restart"
+FRAGMENT = "    elif state.is_primary:"
+INSTEAD = "    elif state.status is ReplicaStatus.RECOVERING:"
+LEVEL = "protocol"
+SCENARIO = "backups_come_back_quietly"

@@ -1,0 +1,6 @@
+DESCRIPTION = "A planned handover goes to the next member, whoever was chosen (SD-4)."
+MODULE = "fusee.vr.replica"
+FRAGMENT = "            view_change.enter(state, state.view + ahead, now_ns, ready)"
+INSTEAD = "            view_change.enter(state, state.view + 1, now_ns, ready)"
+LEVEL = "protocol"
+SCENARIO = "a_handover_reaches_its_target"

@@ -1,0 +1,6 @@
+DESCRIPTION = "A broken connection to the primary is nothing to a member (N-11)."
+MODULE = "fusee.vr.replica"
+FRAGMENT = "        is_suspect = slot == state.primary and not state.is_primary"
+INSTEAD = "        is_suspect = False"
+LEVEL = "protocol"
+SCENARIO = "a_broken_connection_is_a_hint"

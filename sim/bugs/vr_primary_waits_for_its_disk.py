@@ -1,0 +1,6 @@
+DESCRIPTION = "Decided is only what the own disk of the primary holds, too (N-2)."
+MODULE = "fusee.vr.deciding"
+FRAGMENT = "    decided = quorum_op(state.durable.values(), state.quorum)"
+INSTEAD = "    decided = min(quorum_op(state.durable.values(), state.quorum), state.durable_op)"
+LEVEL = "protocol"
+SCENARIO = "a_slow_disk_slows_nobody"

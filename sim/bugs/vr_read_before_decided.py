@@ -1,0 +1,6 @@
+DESCRIPTION = "A read is answered though what it rests on is not decided yet (Q-1)."
+MODULE = "fusee.vr.reads"
+FRAGMENT = "        if read.asked_ns <= followed_ns and read.head_op <= state.commit_op:"
+INSTEAD = "        if read.asked_ns <= followed_ns:"
+LEVEL = "protocol"
+SCENARIO = "reads_wait_for_what_is_ordered"

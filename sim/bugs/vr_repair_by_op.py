@@ -1,0 +1,6 @@
+DESCRIPTION = "A damaged batch is replaced by any body of its op (H-4)."
+MODULE = "fusee.vr.writing"
+FRAGMENT = "    if entry is None or entry.hash != batch.hash or entry.place is not Place.DAMAGED:"
+INSTEAD = "    if entry is None or entry.place is not Place.DAMAGED:"
+LEVEL = "protocol"
+SCENARIO = "repairs_are_known_by_identity"
