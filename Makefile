@@ -2,7 +2,7 @@
 # Needs Python 3.11 to 3.13, git and make. Everything is installed below this directory.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit others check-quick sim bench clean
+.PHONY: help demo test lint types unit others check-quick sim tla bench clean
 
 ifndef PYTHON
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -14,6 +14,7 @@ endif
 KEY := $(shell { cat pyproject.toml; $(PYTHON) -VV 2>&1; } | cksum | cut -d' ' -f1)
 PROJECT := .venv/.project-$(KEY)
 DEV := .venv/.dev-$(KEY)
+TLC := .venv/.tlc-$(KEY)
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -53,6 +54,9 @@ sim: $(DEV) ## some minutes of fresh seeds, the directed scenarios, and a bug th
 	@$(BIN)/python -m sim.swarm --level full --seeds fresh --minutes 1
 	@$(BIN)/python -m sim.swarm --level protocol --seeds fresh --minutes 0.5
 
+tla: $(TLC) ## search the TLA+ models, and each with a bug that must be found; needs Java
+	@$(BIN)/python -m tla.check $(MODELS)
+
 bench: $(PROJECT) ## the measurements of bench/README.md, as ratios taken in one run
 	@$(BIN)/python -m bench $(ARGS)
 
@@ -74,3 +78,7 @@ $(DEV): $(PROJECT)
 	@echo "environment: development tools"
 	@$(BIN)/python -m pip install -qq --group dev
 	@rm -f .venv/.dev-* && touch $@
+
+$(TLC): $(PROJECT)
+	@$(BIN)/python -m pip install -qq --group tla
+	@rm -f .venv/.tlc-* && touch $@
