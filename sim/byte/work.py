@@ -122,7 +122,8 @@ class Worker:
             batch = self._batch(log, self._random)
             self._world.known.append(batch)
             log.submit(batch, log.durable_op, self._acked_when_done(batch.op))
-            self._world.submitter.complete()
+            while self._world.submitter.is_writing:  # A seal may have to come first (S-13).
+                self._world.submitter.complete()
             if self._world.acked_op != batch.op:
                 raise Broken(f"batch {batch.op} was not acknowledged on a sound disk")
         log.submit_seal(log.durable_op, lambda error: None)
