@@ -113,7 +113,7 @@ class Seed:
 
     async def story(self) -> None:
         """Phase one: clients at work under faults. Phase two: peace, and everything ends."""
-        calls = max(8, 84 // len(self.clients))
+        calls = max(8, 100 // len(self.clients))
         work = [asyncio.ensure_future(client.work(calls)) for client in self.clients]
         closing = asyncio.ensure_future(self._close_at_times())
         for _ in range(FAULTS_S):
