@@ -196,7 +196,6 @@ def _signal_arrival(core: Core, run: Run, program: Program) -> Arrival | None:
         return None
     _, name, waiter = min(found, key=lambda item: item[0])
     signals.waiting[name].popleft()
-    core.disarm_timer(run, waiter.position)
     steps.forget_arrived(core, run, waiter.position)
     record = signals.unread[name].popleft()
     if not signals.unread[name]:

@@ -65,8 +65,6 @@ class PeerConnection(asyncio.Protocol):
         hello_s: float = HELLO_S,
     ) -> None:
         self.address = ""
-        self.dropped = 0
-        """Messages that found no room."""
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._owner = owner
         self._make_session = make_session
@@ -125,16 +123,12 @@ class PeerConnection(asyncio.Protocol):
 
     def send(self, message: AnyMessage) -> bool:
         """Send a message if there is room for it; say whether there was."""
-        return self.send_frame(self.session.frame_of(message))
-
-    def send_frame(self, frame: bytes) -> bool:
-        """Send the bytes of a message that `session.frame_of` or another session made."""
         transport = self._transport
         if transport is None or transport.is_closing():
             return False
+        frame = self.session.frame_of(message)
         waiting = transport.get_write_buffer_size()
         if waiting and waiting + len(frame) > PEER_QUEUE_BYTES_MAX:
-            self.dropped += 1
             return False
         transport.write(frame)
         return True

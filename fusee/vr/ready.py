@@ -40,7 +40,7 @@ class Stage(msgspec.Struct, frozen=True):
 
     base: BatchId
     after: BatchId
-    batches: tuple[bytes, ...]
+    batches: tuple[Batch, ...]
     head: BatchId
     """Identity of the last one."""
 

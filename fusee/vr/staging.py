@@ -26,6 +26,7 @@ from fusee.vr.state import InstallJob, Staged
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fusee.log.batch import Batch
     from fusee.vr.messages import LogRange
     from fusee.vr.ready import Ready
     from fusee.vr.state import ReplicaState
@@ -78,14 +79,14 @@ def on_range(state: ReplicaState, message: LogRange, ready: Ready) -> None:
     if message.after != staged.head:
         return  # An answer that has come twice.
     head = staged.head
-    batches: list[bytes] = []
+    batches: list[Batch] = []
     for batch in decoded(state, message.batches):
         if batch.op > job.commit.op:
             break
         if batch.op != head.op + 1 or batch.prev != head.hash:
             raise Diverged(batch.op, "a member of this view has a log that does not follow ours")
         head = BatchId(batch.op, batch.hash)
-        batches.append(batch.data)
+        batches.append(batch)
     if head.op == job.commit.op and head != job.commit:
         raise Diverged(head.op, "members of this view have decided different batches")
     if batches:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from fusee.log.batch import decode_batch
 from fusee.log.superblock import BatchId, Unknown
 from fusee.vr.catch_up import fitting
 from fusee.vr.messages import NOTHING, Place
@@ -73,7 +72,7 @@ class MemberDisk:
                 self.staged = (duty.base, [])
             base, batches = self.staged
             assert duty.after == (_id(batches[-1]) if batches else base), "staged behind a gap"
-            batches += [decode_batch(data) for data in duty.batches]
+            batches += duty.batches
         elif isinstance(duty, Install):
             self._install(duty)
         else:

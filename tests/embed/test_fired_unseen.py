@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import _set_running_loop
-from collections.abc import Callable
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
@@ -63,12 +64,16 @@ async def test_a_timer_that_is_recorded_and_not_seen_does_not_fire_again(code) -
         assert await world.finish(world.engine.get(code, "w").result()) == "awake"
 
 
-async def as_pump(act: Callable[[], object]) -> None:
-    """Do something before the pump's next iteration."""
+async def leave_behind_the_signal(world: World, sending: Coroutine[Any, Any, Any]) -> None:
+    """Take the run out of memory between the turn of a signal and that of what fired with it."""
     loop = asyncio.get_running_loop()
-    await asyncio.sleep(0)
-    act()
+    signal = asyncio.create_task(sending)
+    await asyncio.sleep(0)  # The signal is there, and the pump has not turned.
+    fire_timers(world.core, 64)
+    assert run_turns(world.core, 1) == 1
+    world.core.reload(world.run_of("w"))
     _set_running_loop(loop)
+    await signal
 
 
 @in_loop
@@ -83,15 +88,7 @@ async def test_a_timeout_that_its_signal_overtook_is_not_recorded_beside_it() ->
         run = await world.engine.start(goes_on, "w")
         await world.settle()
         world.clock.now_us += 10_000_000
-        signal = asyncio.create_task(run.signal(word, "in time"))
-
-        def act() -> None:
-            fire_timers(world.core, 64)
-            assert run_turns(world.core, 1) == 1
-            world.core.reload(world.run_of("w"))
-
-        await as_pump(act)
-        await signal
+        await leave_behind_the_signal(world, run.signal(word, "in time"))
         await run.signal(word, "the end")
         await world.settle()
 
@@ -113,15 +110,7 @@ async def test_a_sleep_that_was_cancelled_when_it_had_fired_has_no_outcome() -> 
         run = await world.engine.start(races, "w")
         await world.settle()
         world.clock.now_us += 10_000_000
-        signal = asyncio.create_task(run.signal(word, "first"))
-
-        def act() -> None:
-            fire_timers(world.core, 64)
-            assert run_turns(world.core, 1) == 1
-            world.core.reload(world.run_of("w"))
-
-        await as_pump(act)
-        await signal
+        await leave_behind_the_signal(world, run.signal(word, "first"))
         await run.signal(word, "second")
         await world.settle()
 
